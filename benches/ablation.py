@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each optimisation saves and how many lines it has: programs as they are and with one optimisation switched off, in pairs.
+"""The saving of each optimisation and its lines: programs as they are and with one optimisation switched off, in pairs.
 
     BH_PREFIX=DIR benches/ablation.py [NAME...] [--threads 1,16] [--compiler on,off] [--turns N] [--at A] [--off NAME]...
                                       [--also NAME:VARIABLE=VALUE[;VARIABLE=VALUE]]... [--workers N] [--prebuilt]
@@ -30,7 +30,7 @@ import turns
 
 # The filter's passes in their order; each has a switch.
 PASSES = ["simplify", "collect", "reduction-chain", "matmul", "common", "copies", "pieces", "programs", "dead-code"]
-# What an optimisation is switched off by.
+# The variables that switch an optimisation off.
 SWITCHES = {
     "windows": {"BH_VE_CPU_WINDOWS": "off"},
     "super-instructions": {"BH_VE_CPU_SUPERINSTRUCTIONS": "off"},
@@ -158,7 +158,7 @@ class Measurer:
         return rows
 
     def rows(self, program, threads, compiler, pairs, agree):
-        """What came of a group."""
+        """The rows of a group."""
         plain = pairs.pop("plain")
         return [
             {

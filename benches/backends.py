@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the interface between functions and back ends costs, and what work that a back end leaves to NumPy costs.
+"""The cost of the interface between functions and back ends, and of work that a back end leaves to NumPy.
 
     benches/backends.py [--sizes N...] [--rounds N]
     benches/backends.py --programs small|full [NAME...]

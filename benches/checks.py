@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the checks of fused programs cost: each program with and without them, alternating, the least of the processor times.
+"""The cost of the checks of fused programs: each program with and without them, alternating, the least of the processor times.
 
     benches/checks.py [--size N] [--rounds N] [--checks nan inf ...]
 """

@@ -58,7 +58,7 @@ def commands(libraries, out, name, dotnet):
 
 
 def run(command, size, steps, **environment):
-    """What a program prints, and the seconds that it says its main part took."""
+    """The output of a program, and the seconds that it reports for its main part."""
     line = [*map(str, command), str(size), str(steps)]
     given = {name: str(value) for name, value in environment.items() if value}
     environment = {name: value for name, value in os.environ.items() if name not in environment} | given

@@ -44,7 +44,7 @@ CALLS = [call.strip() for line in CALLS.strip().splitlines() for call in line.sp
 
 
 def names(np, n):
-    """What calls are about: functions of a module, and its arrays of about `n` elements, the same for each module."""
+    """The names in calls: functions of a module, and its arrays of about `n` elements, the same for each module."""
     rng, array = numpy.random.default_rng(1), np.asarray
     side = math.isqrt(n)
     made = {name: getattr(np, name) for name in dir(numpy) if not name.startswith("_") and hasattr(np, name)} | {"abs": np.abs, "n": n}

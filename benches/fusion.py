@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What fusion gains: partition costs, kernels and run times of the programs of the fusion paper's Table I by algorithm.
+"""The gain of fusion: partition costs, kernels and run times of the programs of the fusion paper's Table I by algorithm.
 
     BH_PREFIX=DIR BH_PARTITION_COSTS=PROGRAM benches/fusion.py [--json FILE] [--plot FILE] [--size small|middle|full] [NAME...]
 
@@ -29,7 +29,7 @@ FIGURE_3 = collection.HERE / "common" / "figure3.txt"
 BYTES = 8
 # Steps of a program whose batches are recorded.
 RECORDED_ITERATIONS = 3
-# What greedy may cost more than the optimum.
+# The share by which greedy may cost more than the optimum.
 GREEDY_TOLERANCE = 0.05
 
 

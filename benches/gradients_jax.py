@@ -28,7 +28,7 @@ from substitute import load
 
 # How far sums of gradients may differ.
 TOLERANCE = 1e-4
-# What a kernel's results may be, of which JAX's version returns one kind.
+# The kinds of a kernel's results; JAX's version returns one of them.
 RESULTS = ("changed", "named", "all")
 
 

@@ -188,7 +188,7 @@ def flat(piece):
 
 
 def timed(work, clock=time.perf_counter):
-    """What it returns, and its seconds."""
+    """The result of the work, and its seconds."""
     begin = clock()
     return work(), clock() - begin
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What planning costs: microseconds and steps for each operation, by family, stage and number of operations.
+"""The cost of planning: microseconds and steps for each operation, by family, stage and number of operations.
 
     BH_PLANNING=PROGRAM benches/planning.py [FAMILY...] [--stages A,B] [--sizes 30,100] [--json FILE] [--plot FILE]
 

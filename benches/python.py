@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What recording from Python costs, and the papers' programs from their NumPy sources: on NumPy, and on bh unchanged.
+"""The cost of recording from Python, and the papers' programs from their NumPy sources: on NumPy, and on bh unchanged.
 
     benches/python.py [NAME...] [--size small|full] [--runs N] [--json FILE]
 
@@ -57,7 +57,7 @@ IMPORT = "import time, numpy; begin = time.perf_counter(); import bh; print(time
 
 
 def output(*arguments, **environment):
-    """What a Python process prints."""
+    """The output of a Python process."""
     command = [sys.executable, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **environment}).stdout
 

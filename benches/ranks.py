@@ -65,7 +65,7 @@ def sort(np, size):
     return lambda: np.sort(x)[5]
 
 
-# What is measured, with the side of an array each.
+# The measured programs, with the side of an array each.
 PROGRAMS = {
     **{name: siblings.PROGRAMS[name] for name in ("black_scholes", "functions", "nbody", "product", "heat", "turns")},
     **{one.__name__: one for one in (renewed, water, fft2, sort)},
@@ -127,13 +127,13 @@ def tell(folder, figure):
 
 
 def launcher(ranks, cores):
-    """What starts ranks, each bound to a core of its own; none if there are too few."""
+    """The command that starts ranks, each bound to a core of its own; unbound if there are too few cores."""
     more = ["--bind-to", "core", "--use-hwthread-cpus"] if ranks <= cores else ["--bind-to", "none", "--oversubscribe"]
     return ["mpirun", "-n", str(ranks), *more]
 
 
 def run(prefix, arguments, script=__file__, **variables):
-    """What a command of a script, by default this one, prints."""
+    """The output of a command of a script, by default this one."""
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OPENBLAS_NUM_THREADS": "1", **variables}
     done = subprocess.run([*prefix, sys.executable, script, *map(str, arguments)], env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -196,7 +196,8 @@ class Ways:
         return {"program": name, "size": size, "core": one, "threads": threads, "ranks": ranks, "spent": spent, "parts": found}
 
     def balanced(self, name, size):
-        """What cores take for equal shares without a cluster, all at once, and ranks with equal shares and with shares by these times."""
+        """Seconds of cores with equal shares without a cluster, all at once, and of ranks with equal shares and with shares
+        by these times."""
         cores = self.told(self.ranks, "--alone", name, round(size / math.sqrt(self.ranks)), self.arguments.warm)
         weights = ",".join(f"{min(cores) / seconds:.3f}" for seconds in cores)
         threads = self.least([], name, size, BH_STACK="cpu", BH_VE_CPU_THREADS=str(self.ranks))

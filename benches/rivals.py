@@ -41,7 +41,7 @@ def program_of(name):
 
 
 def measure(name, system, n, iterations, runs):
-    """What a process for one program on one system prints: seconds of each run, and checksums."""
+    """The output of a process for one program on one system: seconds of each run, and checksums."""
     import numpy as np
 
     setup, run = program_of(name)

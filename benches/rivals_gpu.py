@@ -55,7 +55,7 @@ def on_device(state, asarray):
 
 
 def prepared(name, system, n, dtype):
-    """What makes the program's state on the device, what runs steps of it, and what waits for them."""
+    """Functions that make the program's state on the device, run steps of it, and wait for them."""
     import harness
     import numpy
 

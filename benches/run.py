@@ -53,7 +53,7 @@ def runs_file(path):
 
 
 def identity(row):
-    """What makes two rows the same measurement."""
+    """The key of a measurement: rows with the same key are the same measurement."""
     return tuple(row[key] for key in ("bench", "n", "iters", "dtype", "threads"))
 
 

@@ -172,7 +172,7 @@ def hit(x, y, dx, dy, dz):
 
 
 def ray(x, y):
-    """What is seen in a direction: a ray through three spheres."""
+    """The light seen in a direction: a ray through three spheres."""
     length = math.sqrt(x * x + y * y + 1)
     nearest, light = hit(0.0, 0.0, x / length, y / length, 1 / length)
     return light / nearest if nearest < 100 else 0.0
@@ -233,7 +233,7 @@ def timed(call, arrays):
 
 
 def measured(function, given):
-    """What is known of a program: milliseconds a call, and how many times as fast as Numba bh is."""
+    """The measurements of a program: milliseconds a call, and how many times as fast as Numba bh is."""
     make, signature = PROGRAMS[function]
     arrays = make(numpy.random.default_rng(1), given.elements)
     call, taken = of_bh(function)

@@ -41,7 +41,7 @@ SIZES = {
 
 
 def measure(name, n, steps, dtype, variant, args):
-    """What one run took, by column; None if it failed."""
+    """The times of one run, by column; None if it failed."""
     found = []
     for _ in range(args.runs):
         with tempfile.TemporaryDirectory() as empty:

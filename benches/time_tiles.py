@@ -153,7 +153,7 @@ def one_way(name, n, steps, batches):
     def tiled():
         return sum(count for key, count in bh.profile().items() if key.endswith(".kernels in tiles"))
 
-    # What comes often is compiled beside the program, and devices plan chains when a batch comes again.
+    # Frequent kernels are compiled beside the program, and devices plan chains when a batch repeats.
     step, arrays = PROGRAMS[name][0](n)
     start, most = time.perf_counter(), float(os.environ.get("BENCH_WARM", "0"))
     for number in itertools.count():

@@ -155,7 +155,7 @@ def chosen(name, result, given):
     return f"        internal static {result} {name}({', '.join(plain)}) =>\n            Engine.IsManaged ? {managed} : Imported.{name}({passed});\n"
 
 
-# What the operands' column of the opcode table says of results, and the number of inputs.
+# The results, by the operands' column of the opcode table, and the number of inputs.
 RESULTS = {
     "T ← T, T": ("Same", 2), "T ← T": ("Same", 1), "T, or its real type ← T": ("Part", 1), "real type of T ← T": ("Part", 1),
     "bool ← T, T": ("Truth", 2), "bool ← T": ("Truth", 1), "any ← any, but not real ← complex": ("Any", 1), "T ← bool, T, T": ("Choice", 3),
@@ -202,7 +202,7 @@ def numcil_operation(name, operands, result, body, fold=None):
 
 
 def numcil_numbers(space, kind):
-    """What arrays of numbers have besides the members of all arrays, and the operations on them."""
+    """The members that arrays of numbers have besides those of all arrays, and the operations on them."""
     members, types = [], ["    /// <summary>Operations that Reduce takes.</summary>", "    public interface IFold", "    {",
                           "        NdArray Fold(NdArray a, long axis, NdArray output, string file, int line);", "    }", ""]
     for name, title in NUMCIL_UNARY.items():

@@ -48,7 +48,7 @@ def conda():
     return f"rendered by rattler-build {rattler_build.rattler_build_version()}"
 
 
-# What conda-forge pins.
+# The packages that conda-forge pins.
 COMPILERS = {"c_compiler": "gcc", "cxx_compiler": "gxx", "rust_compiler": "rust", "c_stdlib": "sysroot", "c_stdlib_version": "2.28"}
 
 

@@ -1,4 +1,4 @@
-"""What the papers claim, beside bh's figures: the tables at the top of the pages in docs/papers.
+"""The papers' claims beside bh's figures: the tables at the top of the pages in docs/papers.
 
 A claim is a tuple: the claim with its place in the paper, the paper's figure, bh's, whether both are for the same size (or which), the
 command, and where bh's figure comes from: a file of benches/results (`gpu`) or a part of one (`gpu/placements`), or the commit that put the figure on a page. bh's figures come from the
@@ -57,7 +57,7 @@ def commit(source):
 
 
 def content(source):
-    """What tells one content of a file of results, or of a part of it, from another."""
+    """A hash of the content of a file of results, or of a part of it."""
     name, *parts = source.split("/")
     found = read(name)
     for part in parts:

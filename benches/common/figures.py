@@ -9,7 +9,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 
 @cache
 def read(name):
-    """What a file of results has."""
+    """The content of a file of results."""
     return json.loads((RESULTS / f"{name}.json").read_text())
 
 

@@ -133,7 +133,7 @@ def _become(host):
 
 
 def launcher(count, ranks=1):
-    """What starts `ranks` ranks of Open MPI on each of the hosts. They may be more than the cores that Open MPI finds."""
+    """The command that starts `ranks` ranks of Open MPI on each of the hosts. They may be more than the cores that Open MPI finds."""
     agent = f"{sys.executable} {os.path.abspath(__file__)}"
     network = ["--mca", "btl", "tcp,self", "--mca", "plm_rsh_agent", agent, "--mca", "btl_tcp_if_include", f"{NET}.0/24", "--mca", "oob_tcp_if_include", f"{NET}.0/24"]
     where = ",".join(f"{address(host)}:{ranks}" for host in range(count))

@@ -1,4 +1,4 @@
-"""What the runtime itself reaches on a device, through libOpenCL and nothing else: copies, launches, small reads."""
+"""The speed of the runtime itself on a device, through libOpenCL and nothing else: copies, launches, small reads."""
 
 import ctypes
 import time
@@ -86,7 +86,7 @@ class Device:
         return found
 
     def name(self):
-        """What the device calls itself."""
+        """The device's name."""
         text = ctypes.create_string_buffer(256)
         self._good(self.cl.clGetDeviceInfo(self.device, 0x102B, ctypes.c_size_t(256), text, None), "clGetDeviceInfo")
         return text.value.decode()

@@ -1,4 +1,4 @@
-"""What both pictures are drawn with: marks, logarithmic axes, legends, and the page around them."""
+"""The parts that both pictures share: marks, logarithmic axes, legends, and the page around them."""
 
 import math
 from html import escape

@@ -90,7 +90,7 @@ def is_precise(values):
 
 
 class Taken:
-    """What some turns took: seconds and checksums by form, bh's own last line, and what failed."""
+    """The results of some turns: seconds and checksums by form, bh's own last line, and failures."""
 
     def __init__(self, forms):
         self.seconds, self.sums, self.own, self.failures = {form: [] for form in forms}, {}, {}, []
@@ -119,7 +119,7 @@ def measure(commands, n, iters, dtype, args, *, runs, most):
     taken, programs, spent = Taken(commands), {}, 0.0
 
     def attempt(form, step):
-        """What a step of a program gives; a program that fails has no further turns."""
+        """The result of a step of a program; a program that fails has no further turns."""
         try:
             return step()
         except (RuntimeError, ValueError, OSError, subprocess.TimeoutExpired) as error:

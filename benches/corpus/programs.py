@@ -76,7 +76,7 @@ def settled(value):
 
 
 def difference(mine, reference, tolerance=None):
-    """What differs between two lists of arrays, as text; nothing if they agree."""
+    """The difference between two lists of arrays, as text; empty if they agree."""
     if len(mine) != len(reference):
         return f"{len(mine)} results instead of {len(reference)}"
     for number, (value, expected) in enumerate(zip(mine, reference)):
@@ -104,7 +104,7 @@ def _difference(value, expected, tolerance):
 
 
 def compared(name, size="small"):
-    """What differs between a program's results on bh and on NumPy, as text; nothing if they agree."""
+    """The difference between a program's results on bh and on NumPy, as text; empty if they agree."""
     results = []
     for form in ("bh", "numpy"):
         program = Program(name, form)

@@ -27,7 +27,7 @@ import programs
 import table
 import why
 
-# What a program's main module needs to be installed.
+# The module that each form of a program needs.
 NEEDS = {"numpy": "numpy", "bh": "bh", "numba": "numba", "jax": "jax"}
 
 

@@ -23,12 +23,12 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 SYSTEMS = ("numpy", "bh", "bh-cuda", "bh-opencl", "jax", "jax-gpu", "cupy")
 CACHES = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "CUPY_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR")
-# What a measurement takes, at least, in seconds, and the steps after which values are compared.
+# The least duration of a measurement, in seconds, and the steps after which values are compared.
 LEAST, STEPS = 0.2, 3
 
 
 def prepared(system, program):
-    """What moves a state to the system, a step, and what waits for a state."""
+    """Functions that move a state to the system, run a step, and wait for a state."""
     if system.startswith("jax"):
         import jax
 

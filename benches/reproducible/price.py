@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the key `reproducible` costs: processor time of the catalog's NumPy versions on bh, with the key and without.
+"""The cost of the key `reproducible`: processor time of the catalog's NumPy versions on bh, with the key and without.
 
     benches/reproducible/price.py [--scale N] [--rounds N] [NAME...]
 

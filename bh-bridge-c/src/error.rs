@@ -19,8 +19,8 @@ struct LastError {
     line: u32,
 }
 
-/// What a thread's calls returned by address. Freed when the thread ends; calls that come after that, from destructors,
-/// keep what they return for ever.
+/// Texts that a thread's calls returned by address. Freed when the thread ends; later calls, from destructors, leak what they
+/// return.
 #[derive(Default)]
 struct Kept {
     last: Option<LastError>,

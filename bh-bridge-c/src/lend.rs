@@ -16,7 +16,7 @@ pub struct bh_lent {
     _private: [u8; 0],
 }
 
-/// What is lent, by number; none is given twice.
+/// Lent arrays, by number; no number is used twice.
 pub(crate) struct Lending {
     last: usize,
     open: Option<HashMap<usize, Entry>>,

@@ -19,7 +19,7 @@ const QUEUE: &str = "opencl.queue";
 /// The context's slot and the address of the `cl_mem`.
 type LentKey = (u64, usize);
 
-/// What is lent.
+/// The lent buffers.
 static LENT: Mutex<Option<HashMap<LentKey, Vec<Lent>>>> = Mutex::new(None);
 
 /// Makes a context on an OpenCL stack that works in the program's own `cl_context`, so that arrays and the program's buffers

@@ -1,4 +1,4 @@
-//! What an array is: type, shape, strides, context.
+//! Properties of an array: type, shape, strides, context.
 
 use crate::context::store;
 use crate::create::bh_dtype;

@@ -116,7 +116,7 @@ fn forks_find_no_lock_taken() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// What the library took from the system is given back, or still known to it, when the program ends.
+/// All memory that the library allocated is freed, or still known to it, when the program ends.
 #[test]
 fn nothing_leaks() {
     let compiler = ["cc", "-std=c99", "-fsanitize=leak"];
@@ -155,8 +155,9 @@ fn ends_of_threads_and_processes_neither_hang_nor_abort() {
     }
 }
 
-/// Whoever ends the process waits for the thread that is inside the compiler. While the compiler's library is being loaded
-/// only the main thread can.
+/// The end of a process waits for the thread that is inside the compiler. While the compiler's library is being loaded only
+/// the
+/// main thread can wait.
 #[test]
 fn the_end_of_a_process_waits_for_the_compiler() {
     let directory = std::env::temp_dir().join(format!("bh-slow-compiler-{}", std::process::id()));

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use bh_recorder::{Filling, Piece};
 
-    /// What an assembly of the elements 0, 1, … makes; numbers are negative.
+    /// The result of an assembly of the elements 0, 1, …; numbers are negative.
     fn made(from: &View, assembly: &Assembly) -> Vec<i64> {
         let places = |view: &View| {
             let mut all = vec![view.start()];

@@ -294,7 +294,7 @@ impl Arrays {
         let bytes = base.bytes() as usize;
         let memory = Arc::new(self.take(bytes)?);
         if is_nowhere(self.registry.residency(base)) {
-            // What nobody wrote reads as zeros.
+            // Elements that were never written read as zeros.
             memory.clear(bytes)?;
             self.cleared.add(bytes as u64);
         } else {

@@ -1,4 +1,4 @@
-//! What the registry does with an array's copy on the device, from any thread: reads, writes, copies of views, its end.
+//! The registry's operations on an array's copy on the device, from any thread: reads, writes, copies of views, its end.
 
 use crate::memory::Memory;
 use crate::moves;

@@ -65,7 +65,7 @@ impl Entry {
     }
 
     fn is_built(&self, outcome: Outcome) {
-        // Who sets it is alone, but for who finds the same on disk.
+        // One thread sets it, except that another one may find the same program on disk.
         let _ = self.built.set(outcome);
     }
 }
@@ -86,7 +86,7 @@ pub(crate) struct Compiler {
     host: Host,
 }
 
-/// What is on disk for a kernel's text: its program, or its number in a program and that one's name.
+/// The entry on disk for a kernel's text: its program, or its number in a program and that one's name.
 enum Stored {
     Program(Vec<u8>),
     Part(u32, u128),
@@ -121,12 +121,12 @@ fn unsealed(bytes: &[u8]) -> Option<&[u8]> {
     (u128::from_le_bytes(*hash) == bh_bytecode::hash::hash_bytes(binary)).then_some(binary)
 }
 
-/// What a program of several kernels is kept under; no kernel's text is like that.
+/// The cache key of a program of several kernels; no kernel's text is like that.
 fn program_key(name: u128) -> Vec<u8> {
     format!("program {name:032x}").into_bytes()
 }
 
-/// What a program's kernel with this number is called.
+/// The name of a program's kernel with this number.
 fn kernel_name(number: u32) -> String {
     format!("bh{number}")
 }
@@ -203,7 +203,7 @@ impl Compiler {
     /// the one that cannot be built.
     pub(crate) fn build(&self, entries: &[Arc<Entry>]) {
         let mut all: Vec<&Arc<Entry>> = entries.iter().collect();
-        // Whoever holds some of them takes them in the same order.
+        // All threads lock them in the same order.
         all.sort_by_key(|entry| Arc::as_ptr(entry));
         all.dedup_by(|a, b| Arc::ptr_eq(a, b));
         let _held: Vec<MutexGuard<'_, ()>> =

@@ -1,10 +1,9 @@
-//! What the engine counts.
+//! The engine's counters.
 
 use crate::prepared::Ran;
 use crate::whereabouts::Verdict;
 use bh_core::{Counter, Host};
 
-/// What is counted.
 pub(crate) struct Counters {
     pub(crate) kernels: Counter,
     small: Counter,

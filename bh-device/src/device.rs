@@ -5,7 +5,7 @@ use bh_core::abi::status;
 use bh_core::{Error, Result};
 use std::fmt;
 
-/// What a device is.
+/// The class of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// A processor.
@@ -25,7 +25,7 @@ pub struct DeviceInfo {
     pub number: usize,
     /// Its name.
     pub name: String,
-    /// Who makes its driver.
+    /// The vendor of its driver.
     pub platform: String,
     /// Version of the device and of its driver.
     pub version: String,

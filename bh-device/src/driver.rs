@@ -1,5 +1,6 @@
-//! What the engine asks of a driver. A device has one queue, on which everything happens in the order in which it was asked for;
-//! the objects of a driver free what they stand for when they are dropped, which may be before the queue has used it.
+//! The interface to a driver. A device has one queue, which runs everything in the order of the calls; the objects of a
+//! driver
+//! free their resources when they are dropped, which may be before the queue has used them.
 
 use crate::device::DeviceInfo;
 use crate::language::Language;
@@ -42,13 +43,13 @@ pub struct Options {
 
 /// A device in use. Any thread may call it.
 pub trait Driver: Any + Send + Sync {
-    /// What the device can do.
+    /// The device's properties.
     fn info(&self) -> &DeviceInfo;
 
     /// The language of kernels.
     fn language(&self) -> &'static Language;
 
-    /// What built programs depend on besides their texts: versions and options, as one text.
+    /// The versions and options that built programs depend on besides their texts, as one text.
     fn identity(&self) -> String;
 
     /// Does the driver itself keep programs on disk, so that [`Program::binary`] only costs time?
@@ -217,7 +218,7 @@ pub trait Libraries: Send + Sync {
     unsafe fn run(&self, task: &Task, buffers: &[&dyn Buffer]) -> Result<()>;
 }
 
-/// What a library is for.
+/// The purpose of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Products of matrices.
@@ -250,7 +251,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// What the library of the task is for.
+    /// The purpose of the task's library.
     pub fn subject(&self) -> Subject {
         match self {
             Task::Product(_) => Subject::Products,
@@ -417,7 +418,7 @@ pub trait Program: Send + Sync {
     /// The kernel of a name. The program outlives it.
     fn kernel(&self, name: &str) -> std::result::Result<Box<dyn Kernel>, String>;
 
-    /// What [`Driver::load`] makes the program of; none if it cannot be kept.
+    /// The bytes from which [`Driver::load`] makes the program; none if it cannot be kept.
     fn binary(&self) -> Option<Vec<u8>>;
 }
 

@@ -32,7 +32,7 @@ pub struct Engine<P> {
     /// Why there is no device.
     absent: String,
     counters: Counters,
-    /// What the program asks of device memory.
+    /// Serves the program's requests for device memory.
     service: Arc<Service>,
     whereabouts: Whereabouts,
     /// Little blocks of the last batch that run where others do.

@@ -1,5 +1,6 @@
-//! What the engine makes of each kernel of a batch, in words: where it runs, what refuses it, and how it is built. Nothing
-//! runs for that.
+//! The engine's plan for each kernel of a batch, in words: where it runs, why it is refused, and how it is built. Nothing
+//! runs
+//! for that.
 
 use crate::chains::together;
 use crate::code;
@@ -69,7 +70,7 @@ fn chains(device: &Open, settings: &Settings, batch: &BatchRef<'_>) -> Vec<(u32,
     tilings.chain(folds).chain(declined).collect()
 }
 
-/// What is to be said of a block; `falls`: there is a next engine.
+/// The notes on a block; `falls`: there is a next engine.
 fn lines(device: &Open, settings: &Settings, falls: bool, batch: &BatchRef<'_>, block: u32) -> Vec<String> {
     let instrs = batch.block_instrs(&batch.blocks[block as usize]);
     let mut work = instrs.iter().copied().filter(|&instr| !batch.instrs[instr as usize].opcode.is_system()).peekable();

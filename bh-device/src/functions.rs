@@ -6,7 +6,7 @@ use bh_bytecode::{DType, Opcode};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// What the names of such functions begin with.
+/// The prefix of the names of such functions.
 const PREFIX: &str = "bh_same_";
 
 /// Bodies that were written, by opcode and type; `None` for functions that have no text.

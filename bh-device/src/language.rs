@@ -33,9 +33,9 @@ pub struct Language {
     pub prelude: &'static str,
     /// Defines `bh_f64` and `bh_c128`, for texts that use them.
     pub f64: &'static str,
-    /// What begins a kernel in a file of the user.
+    /// The beginning of a kernel in a file of the user.
     pub user_kernel: &'static str,
-    /// What comes before the text of such a file.
+    /// The text before that of such a file.
     pub user_prelude: &'static str,
 }
 

@@ -46,7 +46,7 @@ impl<'a> Brought<'a> {
     }
 }
 
-/// What blocks use together.
+/// The state that blocks share.
 pub(crate) struct Launcher {
     pub(crate) arrays: Arrays,
     /// Has the last block changed anything?

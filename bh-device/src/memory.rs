@@ -161,7 +161,7 @@ impl Pool {
         self.allocations.add(1);
         let create = || self.gpu.driver.allocate(capacity);
         create().or_else(|_| {
-            // What is kept for reuse may be what is missing.
+            // Memory kept for reuse may be all that is missing.
             state.free.clear();
             state.free_bytes = 0;
             self.gpu.finish()?;
@@ -393,7 +393,7 @@ impl Drop for Memory {
         let _ = self.before_writing(0..usize::MAX);
         let Some(buffer) = self.buffer.take() else { return };
         if let Some(Owner { release, argument, handle }) = self.owner.take() {
-            // Whatever the queue does with it comes before what the program does.
+            // The queue's work on it comes before the program's.
             let _ = if self.pool.gpu.driver.shares_queue() { Ok(()) } else { self.pool.gpu.finish() };
             drop(buffer);
             if let Some(release) = release {

@@ -62,7 +62,7 @@ struct Run {
     bytes: usize,
 }
 
-/// What an engine offers, until another one takes it.
+/// Runs of memory that an engine offers, until another one takes them.
 struct Offer {
     runs: Vec<Run>,
     types: Vec<DType>,

@@ -89,7 +89,7 @@ impl Steps {
         let views: Vec<u32> = record.operands().iter().filter_map(|operand| operand.as_view()).collect();
         let base = |view: &u32| batch.views[*view as usize].base;
         let (first, rest) = views.split_first()?;
-        // What is read of the array that is written would change under way, unless it is the same elements.
+        // Reads of the written array would change meanwhile, unless they are of the same elements.
         let in_place =
             |view: &u32| matches!(special, Special::Accumulate(_)) && batch.view(*view) == batch.view(*first);
         if rest.iter().any(|view| base(view) == base(first) && !in_place(view)) {

@@ -142,14 +142,15 @@ fn begins(stage: &Stage, part: &Part) -> bool {
     stage.kernel.dims.iter().zip(&part.offsets).all(|(dim, offset)| *dim == Dim::Kept || *offset == 0)
 }
 
-/// What a part of a nest uses of its bases, and the window of each slot.
+/// The windows of its bases that a part of a nest uses, and the window of each slot.
 pub(crate) fn windows_of(stage: &Stage, part: &Part, batch: &BatchRef<'_>) -> (Vec<Window>, Vec<Option<usize>>) {
     let Uses { windows, slots, .. } = Uses::of(stage, part, batch);
     (windows, slots)
 }
 
-/// What a part of a nest uses of its bases, and the window of each slot and of each gather's source. A base that is written
-/// has one window; reads at places that are far apart have windows of their own.
+/// The windows of its bases that a part of a nest uses, and the window of each slot and of each gather's source. A base that
+/// is
+/// written has one window; reads at places that are far apart have windows of their own.
 struct Uses {
     windows: Vec<Window>,
     slots: Vec<Option<usize>>,
@@ -219,7 +220,7 @@ impl Uses {
             let at = uses.add(window, !written(base));
             uses.gathers.push(Some(at));
         }
-        // What lies between the written elements stays as it is.
+        // Elements between the written ones stay as they are.
         for (number, window) in uses.windows.iter_mut().enumerate().filter(|(_, it)| it.written && !it.needed) {
             let covers = |slot: usize| {
                 uses.slots[slot] == Some(number)

@@ -61,7 +61,7 @@ pub(crate) struct Prepared {
     sources: Vec<Source>,
     /// Bases that end or go to the host, and how: in the order of the batch.
     retired: Vec<(u32, u32)>,
-    /// What the chains among its kernels do as one.
+    /// Counts of the chains among its kernels that run in tiles.
     tilings: u64,
     in_tiles: u64,
     /// For each kind of block, how many of them there are.
@@ -81,7 +81,7 @@ pub(crate) enum Preparation {
     Ready(Box<Prepared>),
 }
 
-/// What a run did.
+/// The counts of a run.
 pub(crate) struct Ran {
     pub(crate) kernels: u64,
     pub(crate) tilings: u64,
@@ -90,7 +90,7 @@ pub(crate) struct Ran {
     pub(crate) graph: bool,
 }
 
-/// What a batch needs, as far as its blocks are known.
+/// The needs of a batch, as far as its blocks are known.
 struct Draft<'a, 'b> {
     batch: &'a BatchRef<'b>,
     filled: &'a [bool],

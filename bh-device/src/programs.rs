@@ -50,7 +50,7 @@ const GROWERS: usize = 3;
 /// The form of what is kept on disk.
 const STORED: &str = "programs of several kernels";
 
-/// What a choice is kept under; no kernel's text is like that.
+/// The cache key of a choice; no kernel's text is like that.
 fn choice_key(name: u128) -> Vec<u8> {
     format!("choice {name:032x}").into_bytes()
 }

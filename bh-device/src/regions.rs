@@ -1,4 +1,5 @@
-//! What a block reads of an array: if that is little of it, and the array is in host memory, no more travels to the device.
+//! The parts of an array that a block reads: if they are few, and the array is in host memory, only they are copied to the
+//! device.
 
 use crate::driver::Region;
 use crate::pieces::{Part, reach};

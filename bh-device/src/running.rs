@@ -118,7 +118,7 @@ impl Open {
     /// The ticket of the kernels that have been enqueued: that of the last one, as the queue is in order.
     pub(crate) fn ticket(&mut self) -> Result<Ticket> {
         if self.pool.gpu.is_lost() {
-            // What failed has been said; what ran, ran elsewhere.
+            // Failures have been reported; blocks that ran, ran elsewhere.
             return Ok(Ticket::DONE);
         }
         let event = match self.launcher.as_mut().and_then(|launcher| launcher.timing.take_last()) {
@@ -259,7 +259,7 @@ impl Open {
         }
         let whole = blocks.len() == batch.blocks.len() && launcher.arrays.held.is_empty();
         let prepared = if whole { known.prepared_bytes(batch, &launcher.arrays) } else { None };
-        // What does not fit as a whole runs block by block.
+        // A batch that does not fit as a whole runs block by block.
         let fits = |bytes: &u64| pool.bytes().0 + bytes <= pool.limit;
         prepared.filter(fits).unwrap_or_else(|| foretold.peak())
     }
@@ -458,7 +458,7 @@ fn may_ask_a_library(batch: &BatchRef<'_>, block: u32) -> bool {
     })
 }
 
-/// What the engine knows while blocks run.
+/// The engine's state while blocks run.
 pub(crate) struct Notes<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) counters: &'a Counters,

@@ -18,7 +18,7 @@ pub(crate) struct Space {
     pub(crate) counters: &'static Counters,
 }
 
-/// What the program asks of the device's memory, from any thread.
+/// Serves the program's requests for device memory, from any thread.
 pub(crate) struct Service {
     /// None if there is no device.
     pool: Option<Arc<Pool>>,
@@ -131,7 +131,7 @@ impl SharedCalls for Service {
             other => return Err(Error::new(status::ARGUMENT, format!("export: there is no mode {other}"))),
         };
         if pool.gpu.driver.shares_queue() {
-            // What the program enqueues comes later.
+            // The program enqueues its work later.
             pool.gpu.driver.flush()?;
         } else {
             pool.gpu.finish()?;

@@ -16,7 +16,7 @@ pub(crate) struct Timing {
     wanted: bool,
     /// In the order of the queue.
     pending: VecDeque<Timed>,
-    /// What runs, for the trace.
+    /// The running work, for the trace.
     label: String,
     detail: String,
     kernels: KernelTrace,

@@ -65,14 +65,14 @@ impl Way {
     }
 }
 
-/// What is known of a block.
+/// The tuner's state for a block.
 enum State {
     Trying(Trial),
     Chosen(Way),
 }
 
 struct Trial {
-    /// What has to be built for each way.
+    /// The entries to build for each way.
     entries: Vec<Vec<Arc<Entry>>>,
     /// The way that is measured; none before all are built.
     at: Option<usize>,

@@ -1,10 +1,10 @@
-//! What a block takes: bytes of arrays and operations.
+//! The cost of a block: bytes of arrays and operations.
 
 use crate::memory::{Pool, capacity};
 use crate::settings::Settings;
 use bh_bytecode::BatchRef;
 
-/// What running a block takes.
+/// The cost of running a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Work {
     /// Bytes of all arrays.

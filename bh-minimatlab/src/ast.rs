@@ -6,7 +6,7 @@ use std::rc::Rc;
 /// An expression, with its offset for errors.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// Byte offset.
     pub at: usize,
@@ -59,7 +59,7 @@ pub struct Target {
 /// A statement.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    /// What it is.
+    /// The action.
     pub action: Action,
     /// Byte offset.
     pub at: usize,

@@ -38,7 +38,7 @@ impl TextPosition {
     }
 }
 
-/// What went wrong, and where.
+/// An error's message and place.
 #[derive(Clone, Debug)]
 pub struct Fault {
     /// The message.

@@ -82,7 +82,7 @@ pub fn data(directory: &Path, run: &Run) -> Result<Value, String> {
     }))
 }
 
-/// What the Python package has left in a file; null if it has not.
+/// The value that the Python package left in a file; null if there is no file.
 fn left(directory: &Path, name: &str) -> Result<Value, String> {
     match std::fs::read_to_string(directory.join(name)) {
         Ok(text) => serde_json::from_str(&text).map_err(|error| format!("{name} is damaged: {error}")),

@@ -31,7 +31,7 @@ pub(crate) struct Rows {
     pub(crate) height: usize,
 }
 
-/// Who may use a pool of memory, as the driver wants it (`CUmemAccessDesc`).
+/// The devices that may use a pool of memory, as the driver wants it (`CUmemAccessDesc`).
 #[repr(C)]
 #[allow(dead_code, reason = "the driver reads them")]
 pub(crate) struct Access {

@@ -45,7 +45,7 @@ pub(crate) fn compiler(functions: &Functions) -> Result<&'static Nvrtc> {
     Nvrtc::find(driver_version(functions).0 as u32).map_err(|why| Error::new(status::DEVICE, why))
 }
 
-/// What a device can do.
+/// The properties of a device.
 fn read(functions: &Functions, device: c_int, nvrtc: &Nvrtc) -> Result<DeviceInfo> {
     let (mut name, mut bytes) = ([0; 256], 0);
     // SAFETY: there is room for as many bytes as it says, and for a number.

@@ -45,7 +45,7 @@ pub struct Nvrtc {
     architectures: Vec<i32>,
 }
 
-/// What code is made for.
+/// The target of generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Machine code for this architecture.
@@ -97,7 +97,8 @@ impl Nvrtc {
     pub fn add(&self) -> bool {
         self.compilers.add(|| {
             let file = self.place.as_ref()?;
-            // What the compiler loads by its name, which is found if it is there already: not from the place of a copy.
+            // A library that the compiler loads by its name, which is found if it is already loaded: not from the place of a
+            // copy.
             let (major, minor) = self.version;
             let builtins = file.with_file_name(format!("libnvrtc-builtins.so.{major}.{minor}"));
             // SAFETY: NVIDIA's libraries may be loaded at any time.
@@ -112,7 +113,8 @@ impl Nvrtc {
         })
     }
 
-    /// What is made for a device of this compute capability: machine code if the compiler knows it, else PTX for the newest older
+    /// The target for a device of this compute capability: machine code if the compiler knows it, else PTX for the newest
+    /// older
     /// one. None if it knows only newer ones.
     pub fn form(&self, capability: (i32, i32)) -> Option<Form> {
         form(&self.architectures, capability)

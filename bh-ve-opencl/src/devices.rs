@@ -13,7 +13,7 @@ pub(crate) fn handle(info: &DeviceInfo) -> cl_device_id {
     info.id as cl_device_id
 }
 
-/// What a device can do.
+/// The properties of a device.
 fn read(id: cl_device_id, platform: &str) -> opencl3::Result<DeviceInfo> {
     let device = Device::new(id);
     let kind = device.dev_type()?;

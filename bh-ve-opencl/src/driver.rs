@@ -92,7 +92,7 @@ fn of(buffer: &dyn driver::Buffer) -> ManuallyDrop<Buffer<u8>> {
     ManuallyDrop::new(Buffer::new(buffer.handle()))
 }
 
-/// What an event of a call becomes.
+/// The event of a call, or its error.
 fn event(what: &str, found: opencl3::Result<opencl3::event::Event>) -> Result<Arc<dyn driver::Event>> {
     Ok(Arc::new(Event(found.map_err(|why| failed(what, why))?)))
 }

@@ -1,4 +1,4 @@
-"""What the page of a program of the gallery says of its time on NumPy and on bh, and of what bh made of it."""
+"""The notes on the page of a program of the gallery: its time on NumPy and on bh, and bh's plan of it."""
 
 import re
 import time
@@ -49,7 +49,7 @@ def _largest(explanation):
 
 
 def _fused(function):
-    """What bh makes of a program: counts of a whole run, and the largest kernel of what it recorded last."""
+    """bh's plan of a program: counts of a whole run, and the largest kernel of what it recorded last."""
     before = bh.profile()
     recorded = function()
     kernel = _largest(str(bh.explain()))

@@ -74,7 +74,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "abort_on_example_error": True,
-    # What they show is bh's, which changes where they do not.
+    # The examples show bh, which changes where they do not.
     "run_stale_examples": True,
     "within_subsection_order": "ExampleTitleSortKey",
     "show_signature": False,
@@ -87,7 +87,7 @@ sphinx_gallery_conf = {
 
 
 def adapt(_, page, source):
-    """What pages say for readers of the repository, for the site: files outside of docs/ are links to the repository."""
+    """The text of a page for the site: links to files outside of docs/ point to the repository."""
 
     def elsewhere(link):
         target = (ROOT / "docs" / page).parent / link[2]

@@ -46,7 +46,7 @@ def _lists():
     found = {}
     for name in filter(_is_function(bh), registry.FUNCTIONS):
         row = registry.FUNCTIONS[name]
-        # What tells of the stack has its page among bh's own functions.
+        # Functions about the stack have their page among bh's own functions.
         if (subject := _subject(row)) and row.module != "_tools.runtime":
             found.setdefault(subject, []).append(name)
     yield from ((subject, "bh", names) for subject, names in sorted(found.items(), key=lambda one: -len(one[1])))

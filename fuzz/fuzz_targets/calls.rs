@@ -127,7 +127,7 @@ unsafe fn call(bytes: &mut Bytes, arrays: &mut [Array; ARRAYS]) {
     }
 }
 
-/// What fails says why, and is no panic.
+/// A call that fails gives a message, and does not panic.
 fn answered(status: i32) {
     // SAFETY: a text of the library's.
     let said = status == 0 || unsafe { !bh_error_message().is_null() && *bh_error_message() != 0 };

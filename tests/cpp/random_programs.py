@@ -73,7 +73,7 @@ class Program:
             elif a.size and np.abs(a.astype(float)).max() > 2.0**45:
                 self.make(name, "clip", name, np.clip(a, -3, 4))
 
-    # What statements are made of.
+    # The parts of statements.
 
     def name(self):
         return self.rng.randrange(NAMES)

@@ -1,4 +1,4 @@
-//! What is built to be installed, and how files get to their places.
+//! Building of the installed files, and their copying to their places.
 
 use crate::command::{Failure, Outcome, cargo, output, target};
 use std::fs;

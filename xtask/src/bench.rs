@@ -70,7 +70,7 @@ fn fronts(arguments: &[String]) -> Outcome {
     execute(command.args(arguments))
 }
 
-/// What planning costs, stage by stage; nothing is installed.
+/// Measures the cost of planning, stage by stage; nothing is installed.
 fn planning(arguments: &[String]) -> Outcome {
     execute(cargo().args(["build", "--release", "-p", "bh-planning"]))?;
     let mut command = Command::new("python3");

@@ -117,7 +117,7 @@ pub fn run_build(arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// What `bench cluster` measures is scripted for machines that have an installed bh only.
+/// Runs `bench cluster`, whose measurements are scripted for machines that have only an installed bh.
 pub fn bench(prefix: &Path, arguments: &[String]) -> Outcome {
     if !IMPLEMENTATIONS.iter().any(|mpi| prefix.join("lib/bh").join(mpi.library()).exists()) {
         return Err(Failure("bench cluster needs an MPI".into()));

@@ -5,7 +5,7 @@ use crate::{artifacts, install, packages, picture};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the demonstration runs on: the cores, with the kernel compiler if LLVM is there.
+/// The components of the demonstration: the cores, with the kernel compiler if LLVM is there.
 const COMPONENTS: &[&str] = &["bh-filter", "bh-fuser", "bh-vem-node", "bh-ve-cpu"];
 
 /// Benchmark programs of the table, with their sizes and iterations: about half a second of bh's work each on two cores, so
@@ -74,7 +74,7 @@ fn heat(prefix: &Path, size: &str, iterations: &str) -> Outcome<PathBuf> {
     Ok(png)
 }
 
-/// What the rows of the table have in common.
+/// The values that the rows of the table have in common.
 struct Beside<'a> {
     prefix: &'a Path,
     /// Where bh keeps compiled kernels.

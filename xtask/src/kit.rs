@@ -5,7 +5,7 @@ use crate::command::{Failure, Outcome, root};
 use std::fs;
 use std::path::Path;
 
-/// What a component in Rust may depend on.
+/// The crates that a component in Rust may depend on.
 const CRATES: &[&str] = &["bh-bytecode", "bh-core", "bh-kernel"];
 
 /// Installs `share/bh/engine-kit`, `share/bh/rust` and the contract that goes with them, and names the second folder in `bh.pc`.

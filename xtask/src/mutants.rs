@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a mutated crate's tests are: the library's own, and suites by package and name; the nearest first.
+/// The tests of a mutated crate: the library's own, and suites by package and name; the nearest first.
 const TESTS: &[(&str, &[(&str, &str)])] = &[
     (
         "bh-filter",
@@ -262,7 +262,7 @@ impl Places {
     }
 }
 
-/// What cargo says, line by line.
+/// Cargo's messages, line by line.
 fn messages(text: &str) -> impl Iterator<Item = Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok())
 }

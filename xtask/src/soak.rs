@@ -15,7 +15,7 @@ struct Suite {
     package: &'static str,
     file: &'static str,
     test: &'static str,
-    /// What runs them.
+    /// The stacks that run them.
     stacks: &'static str,
     programs: u64,
 }
@@ -65,7 +65,7 @@ const SUITES: &[Suite] = &[
     },
 ];
 
-/// What a suite has run.
+/// The programs and rounds that a suite has run.
 #[derive(Clone, Copy, Default)]
 struct Count {
     programs: u64,

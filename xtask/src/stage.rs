@@ -22,7 +22,7 @@ const LIBRARIES: &[&str] = &[
     "bh-ve-interp",
 ];
 
-/// What may travel, compressed.
+/// The limit of the staged files' compressed size.
 const MOST_BYTES: usize = 64 << 20;
 
 /// Stages everything; `--profile NAME` builds with another cargo profile than `release`.

@@ -1,4 +1,4 @@
-"""What JPEG keeps of an image: cosine transforms of 8 by 8 blocks, quantised, in zigzag order, run lengths counted.
+"""The coefficients that JPEG stores for an image: cosine transforms of 8 by 8 blocks, quantised, in zigzag order, run lengths counted.
 
 Source: G. Wallace, "The JPEG Still Picture Compression Standard" (1991); multimedia courses.
 """

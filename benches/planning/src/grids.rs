@@ -158,7 +158,7 @@ pub fn tree(ops: usize) -> Batch {
             next.push(sum);
         }
         if first && level.len() % 2 == 1 {
-            // What was left over is no temporary.
+            // A value left over is no temporary.
             next.pop();
         }
         (level, first) = (next, false);

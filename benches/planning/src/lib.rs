@@ -1,4 +1,5 @@
-//! What planning costs: families of programs of any length, and the stages that plan them, to be timed (`main.rs`) or counted
+//! The cost of planning: families of programs of any length, and the stages that plan them, to be timed (`main.rs`) or
+//! counted
 //! (`tests/work.rs`).
 
 mod algebra;

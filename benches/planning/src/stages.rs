@@ -48,7 +48,7 @@ impl Subject {
         self.batch.instrs.len()
     }
 
-    /// What one run of a stage needs: made outside of the time that is measured.
+    /// The input of one run of a stage, made outside of the measured time.
     pub fn input(&self, stage: &str) -> Option<Batch> {
         (stage == "filter").then(|| self.batch.clone())
     }

@@ -26,7 +26,7 @@ const HEADERS: &[(&str, &str)] = &[
     ("runtime", "The library"),
 ];
 
-/// What a header documents: the class that it belongs to, if any, the declaration and the comment above it.
+/// A documented item of a header: the class that it belongs to, if any, the declaration and the comment above it.
 struct Entry {
     class: Option<String>,
     code: String,
@@ -87,7 +87,7 @@ fn ends(code: &str) -> bool {
     code.ends_with('{') || code.ends_with(';') || code.ends_with('}') || code.trim().starts_with("BH_VIEW(")
 }
 
-/// What follows `template <...>`.
+/// The code after `template <...>`.
 fn without_template(code: &str) -> &str {
     let Some(rest) = code.trim().strip_prefix("template <") else { return code.trim() };
     let mut depth = 1;

@@ -1,4 +1,4 @@
-//! What is written from the table of configuration keys: the documented part of `config/default.toml`, and `docs/keys.md`.
+//! Texts written from the table of configuration keys: the documented part of `config/default.toml`, and `docs/keys.md`.
 
 use bh_core::config::{Row, Section};
 use bh_core::keys::SECTIONS;

@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is made, by file.
+/// The generated texts, by file.
 fn files(root: &Path) -> Result<Vec<(&'static str, String)>, String> {
     let configuration = root.join("config/default.toml");
     let written =

@@ -1,4 +1,4 @@
-//! What is chosen for a loop nest and why, in words: the shares of a reduction, and each placement.
+//! The choices for a loop nest and their reasons, in words: the shares of a reduction, and each placement.
 
 use super::common::Common;
 use super::stage::{reduction, shares_rows};

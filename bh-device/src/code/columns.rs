@@ -331,7 +331,7 @@ impl Text<'_> {
         let row = self.found.nests[nest].near[slot][0];
         let element = self.own(array, row, column);
         self.body += &format!("{element} = own ? {value} : {element};\n");
-        // Who reads a row later reads it at the same distance from the turn or a smaller one.
+        // A later read of a row has the same distance from the iteration or a smaller one.
         if self.found.arrays[array as usize].shared.is_some_and(|(low, _)| row >= low) {
             self.body += &format!("{} = {element};\n", self.shared(array, row, [column, 0]));
         }

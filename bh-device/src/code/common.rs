@@ -12,7 +12,7 @@ const LEAST: usize = 4;
 /// Bytes of local memory for tiles and what is folded in it, where there is much and where there is little.
 const LOCAL: [usize; 2] = [40 << 10, 24 << 10];
 
-/// What comes to local memory.
+/// Values that are staged in local memory.
 pub(super) struct Common {
     slots: Vec<usize>,
     /// Elements of each.

@@ -197,7 +197,7 @@ impl<'a> Folding<'a> {
         self.part.body += "}\n";
     }
 
-    /// What a fold makes of two values.
+    /// The combination of two values of a fold.
     fn combined(&self, number: usize, left: &str, right: &str) -> String {
         let (opcode, slot, _) = reductions(&self.part.stage.kernel)[number];
         let dtype = self.part.stage.kernel.slots[slot as usize].dtype;

@@ -129,7 +129,7 @@ impl Placements {
 /// Results of a matrix product, down and across, that an item of a processor keeps in registers.
 pub(crate) const PROCESSOR_SQUARE: usize = 2;
 
-/// What the text may rely on.
+/// The properties of the device that the text may rely on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     pub(crate) language: &'static Language,
@@ -213,7 +213,7 @@ impl Code {
     }
 }
 
-/// What a noted number says.
+/// The meaning of a noted number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// It is an index, signed or not, and out of range for this many elements.

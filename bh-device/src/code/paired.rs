@@ -51,7 +51,7 @@ struct Pair<'a, 'b> {
     few: Folded,
     long: Folded,
     values: HashMap<Place, Value>,
-    /// What the blocks make, and where.
+    /// The blocks' results, and their places.
     made: HashMap<u32, Place>,
     reads: Vec<u32>,
     writer: Writer,
@@ -150,7 +150,7 @@ impl Pair<'_, '_> {
         Some(folds)
     }
 
-    /// What a fold over the axes of a mask folds.
+    /// The value that a fold over the axes of a mask folds.
     fn folded(&mut self, instr: &Instr, mask: u16, second: bool) -> Option<Value> {
         if self.area.folds(instr, mask) { self.read(instr.inputs()[0], 0, second) } else { None }
     }

@@ -74,7 +74,7 @@ struct Builder<'a, 'b> {
     area: Area<'a, 'b>,
     row: Folded,
     known: HashMap<Place, Known>,
-    /// What the blocks make, and where.
+    /// The blocks' results, and their places.
     made: HashMap<u32, Place>,
     reads: Vec<u32>,
     writes: Vec<(u32, bool)>,
@@ -200,7 +200,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// What an operand is, which may have to be loaded.
+    /// An operand's value, loaded if necessary.
     fn read(&mut self, operand: Operand, mask: u16) -> Option<Known> {
         let dtype = self.area.batch.dtype(operand)?;
         let Some(view) = operand.as_view() else {
@@ -240,7 +240,7 @@ impl Builder<'_, '_> {
         if instr.opcode == Opcode::Copy && input == output {
             return self.store(out, mask, args[0].clone());
         }
-        // What all elements of a row share is made once.
+        // A value that all elements of a row share is computed once.
         let is_each = |known: &Known| matches!(known, Known::Value(number) if self.values[*number].each);
         let each = args.iter().any(is_each);
         if each {

@@ -244,7 +244,7 @@ impl Scatter<'_> {
     fn sums(&self) -> (Vec<Code>, Vec<usize>) {
         let mut keys = self.writer();
         let (key, number) = (keys.buffer(KEYS[0], DType::U32, true), keys.buffer(NUMBERS[0], DType::U32, true));
-        // What is of another part comes last; without parts, there is nothing but failures.
+        // Elements of another part come last; without parts, only failures do.
         let none = if self.range.is_some() { keys.numbers.text(self.elements) } else { "0".into() };
         let body =
             self.each(&mut keys, true, &format!("{key}[t] = valid ? (uint)place : {none};\n{number}[t] = (uint)t;\n"));

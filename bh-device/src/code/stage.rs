@@ -258,7 +258,7 @@ pub(crate) fn together(stages: &[Stage], target: &Target, variant: Variant) -> O
     Some(writer.finish(target, groups, target.group, &body))
 }
 
-/// What comes before the loop over elements.
+/// The line before the loop over elements.
 fn unroll(kernel: &Kernel, target: &Target) -> &'static str {
     if unrolls(kernel, target).is_ok() { "#pragma unroll 4\n" } else { rolled(target) }
 }
@@ -331,7 +331,7 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
         let dtype = kernel.slots[*slot as usize].dtype;
         text += &format!("{} a{number} = {};\n", type_name(dtype), neutral(*opcode, dtype));
     }
-    // What a store needs is the kept indices, which are the same for all lanes.
+    // A store needs the kept indices, which are the same for all lanes.
     let within = format!("k < {count} ? k : 0");
     part.body += &text;
     part.body += &part.writer.numbers.split(index, &within, &kept, &kept_names);

@@ -13,7 +13,7 @@ const TURNS: usize = 4;
 /// Elements of a fold at most.
 const LONGEST: i64 = 256;
 
-/// What comes to local memory.
+/// Values that are staged in local memory.
 pub(super) struct Table {
     slots: Vec<usize>,
     /// The dimensions of neighbouring results, and of what is folded.

@@ -25,7 +25,7 @@ const WARP: (usize, usize) = (4, 8);
 /// Indices of kernels with numbers of 32 bits are smaller.
 const NARROW: u64 = 1 << 30;
 
-/// What becomes of a product.
+/// The use of a product.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Into {
     /// A matrix is it; sums of pieces of the inner loop, if it has several, lie in this memory, those of a result one after the
@@ -256,7 +256,7 @@ pub(crate) fn tiles(product: &Product, into: Into, target: &Target, variant: Var
         false => square(dtype, &tile, [half_a, half_b], [pad_rows, pad_columns], [unroll, &terms, index]),
     };
     let Own { place: own_place, sums, add, rows: each_row, row: each, count } = own;
-    // What it is taken from is read a row at a time, as no read may come before a write.
+    // The matrix that the product is taken from is read a row at a time, as no read may come before a write.
     let (before, from) = match into {
         Into::Own { .. } => (String::new(), ""),
         _ => (
@@ -318,7 +318,7 @@ fn placed(writer: &mut Writer, product: &Product, [rows, columns]: [usize; 2], k
     (text, (down * across * others) as usize)
 }
 
-/// What an item does that keeps a square of results.
+/// The share of an item that keeps a square of results.
 fn square(
     dtype: DType,
     tile: &Tile,

@@ -18,7 +18,7 @@ fn side(target: &Target) -> usize {
     SIDE.min(target.group)
 }
 
-/// What goes through local memory: the dimension that neighbours of the memory are along, and the slots.
+/// Values that go through local memory: the dimension that neighbours of the memory are along, and the slots.
 struct Turned {
     along: usize,
     slots: Vec<usize>,

@@ -20,7 +20,7 @@ pub(super) fn fit(dtype: DType, tile: &Tile, target: &Target) -> bool {
     fits && dtype == DType::F64 && target.placements.has(Placement::Units)
 }
 
-/// What an item does: tiles lie term by term, `half_a` and `half_b` elements each, lines of `rows` and `columns`.
+/// An item's share: tiles are stored term by term, `half_a` and `half_b` elements each, lines of `rows` and `columns`.
 pub(super) fn own(tile: &Tile, [half_a, half_b]: [usize; 2], [rows, columns]: [usize; 2]) -> Own {
     let (down, across, wide, depth) = (ROWS / 16, COLUMNS / 8, tile.columns() / COLUMNS, tile.depth);
     let unroll = "#pragma unroll\n";

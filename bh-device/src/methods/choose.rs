@@ -10,7 +10,7 @@ use bh_bytecode::c::type_name;
 /// Elements of an item, in each part of the mask, and parts at most.
 const EACH: i64 = 16;
 const PARTS: i64 = 4096;
-/// What the parts have found.
+/// The parts' counts.
 const COUNTS: KernelMemory = KernelMemory::Scratch(0);
 
 /// The mask in parts.

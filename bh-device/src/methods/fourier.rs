@@ -99,7 +99,7 @@ fn padded(least: i64) -> i64 {
     [1, 3, 5, 9, 15].into_iter().map(of).min().unwrap_or(least)
 }
 
-/// What is done to the results of a transform.
+/// The last step on the results of a transform.
 #[derive(Clone, Copy)]
 struct Out {
     conjugate: bool,

@@ -74,7 +74,7 @@ struct Little<'a> {
     body: String,
     /// Does one item have a matrix?
     alone: bool,
-    /// What comes before loops.
+    /// The line before loops.
     unroll: &'static str,
     /// The beginning of a loop in which the items of a matrix fold halves.
     halving: String,

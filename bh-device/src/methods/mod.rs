@@ -62,7 +62,7 @@ struct Shipped {
     name: &'static str,
     /// Do kernels of ours take a call, given the type of its first input?
     takes: fn(DType) -> bool,
-    /// What it does with matrices.
+    /// Its work on matrices.
     matrices: Matrices,
     kernels: fn(&Call<'_, '_>) -> Option<Kernels>,
 }

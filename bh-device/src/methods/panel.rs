@@ -15,7 +15,7 @@ const COLUMNS: i64 = 8;
 /// Values of which one is made in a step.
 const STEP: usize = 8;
 
-/// What stands before a loop that becomes statements.
+/// The line before a loop that is unrolled.
 const UNROLLED: &str = "#pragma unroll\n";
 
 /// The columns of a panel: `width` of them, or fewer at the end, by one group.

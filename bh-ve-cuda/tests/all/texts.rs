@@ -73,7 +73,7 @@ struct Compiler {
     nvrtc: &'static Nvrtc,
 }
 
-/// What everything is here: it is done at once, and does nothing.
+/// Every object of this driver: it is complete at once, and does nothing.
 struct Nothing;
 
 impl Buffer for Nothing {

@@ -70,7 +70,7 @@ fn number(dtype: DType, bytes: &[u8]) -> f64 {
     }
 }
 
-/// What a method of the device makes of matrices: its outputs, of these types, rows, and columns (0 for a vector).
+/// The outputs of a method of the device for matrices, of these types, rows, and columns (0 for a vector).
 fn call(
     stack: &mut Stack,
     (name, dtype): (&str, DType),

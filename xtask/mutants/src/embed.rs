@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 
-/// What a crate with mutants gets at the end of its `lib.rs`.
+/// The text at the end of the `lib.rs` of a crate with mutants.
 const SWITCH: &str = r#"
 /// The number in `BH_MUTANT`, read once, plus one.
 static BH_MUTANT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
@@ -80,7 +80,7 @@ fn changed(
     Ok(out)
 }
 
-/// What a manifest gets at its end. The own tests of a library are built under a name, so that those of other libraries need
+/// The text at the end of a manifest. A library's own tests are built under a name, so that those of other libraries need
 /// not be built; crates with mutants are built often, and optimised little.
 fn manifest(path: &str, crates: &[(&str, &[&str])]) -> String {
     if path == "Cargo.toml" {

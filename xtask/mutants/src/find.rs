@@ -292,7 +292,7 @@ fn is_assignment(operator: &BinOp) -> bool {
     )
 }
 
-/// What may stand in an operator's place.
+/// The operators that may replace an operator.
 fn others(operator: &BinOp) -> &'static [&'static str] {
     match operator {
         BinOp::Add(_) => &["-", "*"],

@@ -57,7 +57,7 @@ fn run(root: &Path, tree: &Path, seed: &str, sample: &str, unviable: &Path) -> O
     let out: HashSet<String> =
         std::fs::read_to_string(unviable).unwrap_or_default().lines().map(str::to_owned).collect();
     mutants.retain(|mutant| !out.contains(&mutant.key()));
-    // What is sampled stays while other places change.
+    // The sample stays the same while other places change.
     mutants.sort_by_cached_key(|mutant| text::hash(&format!("{seed}: {}", mutant.key())));
     mutants.truncate(sample);
     embed::write(root, tree, &files, &mutants, CRATES)?;

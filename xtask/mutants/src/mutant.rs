@@ -22,7 +22,7 @@ pub struct Mutant {
     pub file: String,
     /// The function, with its type.
     pub function: String,
-    /// What is changed into what.
+    /// The replaced text and its replacement.
     pub change: String,
     /// Where it begins in the source.
     pub line: usize,
@@ -33,7 +33,7 @@ pub struct Mutant {
 }
 
 impl Mutant {
-    /// What names the mutant whatever its number and line.
+    /// The mutant's name, which does not depend on its number and line.
     pub fn key(&self) -> String {
         format!("{}: {}: {}", self.file, self.function, self.change)
     }

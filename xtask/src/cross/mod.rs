@@ -45,7 +45,7 @@ pub fn check(_: &[String]) -> Outcome {
     println!("{}", prefix.compiler()?);
     let mut command = prefix.cargo();
     command.args(["check", "--profile", PROFILE, "--target", TARGET, "--all-targets"]).args(packages::workspace());
-    // What `cargo clippy` sets for its driver.
+    // The variables that `cargo clippy` sets for its driver.
     command.env("RUSTC_WORKSPACE_WRAPPER", prefix.lints()).env("CLIPPY_ARGS", "-Dwarnings");
     run(&mut command)
 }

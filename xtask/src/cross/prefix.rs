@@ -36,7 +36,7 @@ impl Prefix {
         // Python calls itself by this file's name, so that the processes that it starts are emulated as well.
         let python = format!("-0 {at}/python {at}/usr/bin/python3.11 \"$@\"");
         self.write_program("python", &format!("PYTHONHOME={at}/usr exec {} {python}", self.emulator()))?;
-        // What tests call to compile programs.
+        // The compiler that tests call.
         fs::create_dir_all(self.0.join("tools"))?;
         self.write_program("tools/cc", &format!("exec {at}/linker \"$@\""))?;
         // This machine's program of the same version, with the places of the other's archives.
@@ -100,7 +100,7 @@ impl Prefix {
         command
     }
 
-    /// What the compiler calls itself.
+    /// The compiler's name and version.
     pub fn compiler(&self) -> Outcome<String> {
         Ok(output(Command::new(self.0.join("rustc")).arg("--version"))?.trim().to_owned())
     }

@@ -25,7 +25,7 @@ pub struct Run {
     pub package: String,
     /// Which of its programs cargo builds.
     pub targets: Vec<String>,
-    /// What nextest runs of them; everything without one.
+    /// The expression by which nextest selects tests; all run without one.
     pub filter: Option<String>,
 }
 

@@ -72,7 +72,7 @@ fn kernels_are_kept_on_disk_for_the_next_process() {
     check(&mut again, &heat(false));
     assert_eq!((count(&again, "kernels built"), count(&again, "kernels loaded")), (0, built));
     drop(again);
-    // What is damaged is built again.
+    // A damaged program is built again.
     for entry in std::fs::read_dir(&directory).unwrap() {
         let file: PathBuf = entry.unwrap().path();
         let mut bytes = std::fs::read(&file).unwrap();

@@ -1,4 +1,4 @@
-//! What device memory does not hold: arrays come and go, and in pieces; what nobody needs does not travel.
+//! Arrays that exceed device memory: arrays come and go, and in pieces; unused elements are not copied.
 
 use super::{Build, apart, check, indexed, running_sums, sums};
 use crate::support::{alone, alone_and_optimised, count, load};
@@ -31,7 +31,9 @@ fn what_is_too_large_or_too_small_goes_to_the_next_engine() {
     assert_eq!(count(&stack, "kernels"), 1);
 }
 
-/// What little blocks make for the device, or take from it, does not travel: they run there, too. Others stay with the next engine.
+/// Small blocks run on the device if it computes their inputs or uses their results, which then are not copied. Others stay
+/// with
+/// the next engine.
 #[test]
 fn little_work_beside_that_of_the_device_runs_there() {
     let _alone = alone();
@@ -105,7 +107,7 @@ fn arrays_larger_than_device_memory_come_in_pieces() {
     check(&mut stack, &sums(2, 32768));
     assert_eq!((count(&stack, "blocks in pieces"), count(&stack, "blocks too large")), (1, 0));
     assert!(count(&stack, "pieces") >= 8 && count(&stack, "device peak_bytes") <= 100 << 10);
-    // What cannot be parted is an error that says so.
+    // An operation that cannot be split fails with an error that says so.
     let error = run::run(&mut stack, &indexed(Opcode::Gather, 32768)).unwrap_err().to_string();
     assert!(error.contains("gather") && error.contains("out of device memory"), "{error}");
 }

@@ -213,7 +213,7 @@ fn other_offers_and_places_are_refused() {
     let (name, _) = offer(&mut from, "direct", &source.place(&part(0, 10)));
     from.message(&format!("withdraw {name}")).unwrap();
     assert!(!named(&mut to, &name, part(0, 10)));
-    // What a closed engine has offered is gone.
+    // Offers of a closed engine are gone.
     let (name, _) = offer(&mut from, "direct", &source.place(&part(0, 10)));
     drop(from);
     assert!(!named(&mut to, &name, part(0, 10)));

@@ -66,7 +66,7 @@ fn operand(program: &mut Program, rng: &mut Rng, dtype: DType, shape: &[i64], va
     Operand::view(program.batch.push_view(base, &View::new(start, shape, &stride).unwrap()))
 }
 
-/// What a method makes of matrices: its outputs, of these types and shapes.
+/// The outputs of a method for matrices, of these types and shapes.
 fn call(
     stack: &mut Stack,
     rng: &mut Rng,

@@ -1,4 +1,4 @@
-//! What the tests of the engine share: stacks of their own configuration, one test at a time.
+//! Shared by the tests of the engine: stacks of their own configuration, one test at a time.
 #![allow(dead_code, reason = "each test program uses some")]
 
 use bh_core::stack::Stack;

@@ -9,7 +9,7 @@ use bh_core::component::enter_block;
 use bh_core::{Child, Component, Counter, Error, Host, Loan, Registry, Report, Result, Ticket};
 use std::collections::HashMap;
 
-/// What this engine runs, on f64.
+/// The operations that this engine runs, on f64.
 fn operation(opcode: Opcode) -> Option<fn(f64, f64) -> f64> {
     Some(match opcode {
         Opcode::Copy => |a, _| a,
