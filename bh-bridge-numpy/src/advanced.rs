@@ -96,7 +96,7 @@ fn mask_of<'py>(context: Shared, list: &Bound<'py, PyList>) -> Option<Bound<'py,
 /// A dimension: its extent, and the step from one element to the next.
 type Axis = (i64, i64);
 
-/// What the indices of one part of a key choose: their shape, and where each leads to from the array's first element.
+/// The indices of one part of a key: their shape, and where each leads to from the array's first element.
 struct Indices {
     shape: Vec<i64>,
     places: Vec<i64>,
@@ -183,7 +183,7 @@ fn axes_of(view: &View) -> impl Iterator<Item = Axis> {
     view.shape().iter().copied().zip(view.stride().iter().copied())
 }
 
-/// What an advanced key chooses of an array.
+/// The elements of an array that an advanced key chooses.
 #[derive(Default)]
 struct Choice {
     /// The shape of the indices, and the places that they lead to, in C order.
@@ -228,7 +228,7 @@ impl Choice {
         }
         let arrays = parts.iter().filter_map(Part::array).filter(|array| !array.view.is_empty());
         if kept == 1 && MemoryOrder::of(arrays.clone().filter(|a| a.dtype != DType::Bool).map(|a| &*a.view)).is_some() {
-            // What is chosen lies in their order.
+            // The result has the order of the indices.
             return None;
         }
         let hand = if arrays.clone().next().is_some() { Some(hand_for(arrays)?) } else { None };
@@ -399,7 +399,7 @@ fn add_at(array: &Bound<'_, Array>, key: &Bound<'_, PyAny>, value: &Bound<'_, Ar
     let array = array.get();
     let Some(change) = Change::of(array, key, value.as_any()) else { return false };
     let added = with_dtype!(array.dtype, T => change.make::<T>(array, Arithmetic::add));
-    // What overflows here is not reported by the program's next operation.
+    // Clear our flags, so that the program's next operation does not report this overflow.
     crate::warning::clear();
     added.is_some()
 }

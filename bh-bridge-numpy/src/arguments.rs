@@ -12,7 +12,7 @@ use std::ffi::{c_ulong, c_void};
 use std::slice;
 use std::sync::LazyLock;
 
-/// What is called: the object, its arguments, how many of them have no names, and the names of the others.
+/// A native function: the object, its arguments, how many of them have no names, and the names of the others.
 pub type EntryPoint = unsafe extern "C" fn(
     *mut ffi::PyObject,
     *const *mut ffi::PyObject,
@@ -29,7 +29,7 @@ pub struct Arguments<'a, 'py> {
 }
 
 impl<'a, 'py> Arguments<'a, 'py> {
-    /// What an [`EntryPoint`] is given.
+    /// The arguments of an [`EntryPoint`].
     ///
     /// # Safety
     /// `all` must lead to `count` objects and as many more as there are names, and `names` be null or a tuple, as

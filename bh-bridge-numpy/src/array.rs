@@ -14,7 +14,7 @@ use pyo3::types::PyType;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What ties a part and its views to the complex array.
+/// The link from a part and its views to the complex array.
 pub struct Link {
     /// The complex array.
     pub whole: Py<Array>,

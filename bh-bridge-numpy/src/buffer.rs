@@ -21,7 +21,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(donate_buffer, module)?)
 }
 
-/// What a buffer that was given out needs until it is given back.
+/// The resources of an exported buffer until it is released.
 struct Exported {
     context: Shared,
     /// Extents, then strides in bytes.
@@ -29,7 +29,7 @@ struct Exported {
     hold: Hold,
 }
 
-/// What keeps the memory where it is.
+/// The hold on memory that must stay in place.
 enum Hold {
     /// Nothing: there are no elements.
     Empty,
@@ -46,7 +46,7 @@ enum Hold {
 // SAFETY: the address in it is used by nobody, only kept.
 unsafe impl Send for Exported {}
 
-/// What the buffers of one memory share: the pin, once the recorder has taken over the memory of a little array.
+/// The pin that the buffers of one memory share, once the recorder has taken over the memory of a little array.
 type Lease = OnceLock<Pinned>;
 
 /// Why an array's memory has to stay where it is.
@@ -294,7 +294,7 @@ impl Array {
             (*buffer).len = bytes as ffi::Py_ssize_t;
             (*buffer).itemsize = size as ffi::Py_ssize_t;
             (*buffer).readonly = c_int::from(readonly);
-            // Who asks for no shape sees bytes in one row.
+            // A consumer that requests no shape sees bytes in one row.
             (*buffer).ndim = if asked(ffi::PyBUF_ND) { rank as c_int } else { 1 };
             let text = if asked(ffi::PyBUF_FORMAT) { format.as_ptr().cast_mut() } else { std::ptr::null_mut() };
             (*buffer).format = text;

@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::sync::OnceLock;
 
-/// What the row of a function says of calls that NumPy computes at once.
+/// The row of a function about calls that NumPy computes immediately.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct ByNumpy {
@@ -78,7 +78,7 @@ impl ByNumpy {
         if !asked_by_program(py) || self.only_named && unnamed > self.operands.len() || changes(&arguments) {
             return Ok(None);
         }
-        // What draws random numbers is refused in traces, where nothing is at hand.
+        // Random draws are refused in traces, where nothing is computed.
         if let Some((size, most)) = self.drawn
             && (!draws_fewer(&arguments, size, most) || context::current(py)?.recorder.hand().is_none())
         {
@@ -211,7 +211,7 @@ impl Agrees {
     }
 }
 
-/// What an operand of [`of_two`] is.
+/// The kind of an operand of [`of_two`].
 #[derive(Clone, Copy)]
 struct Kind {
     is_array: bool,
@@ -398,7 +398,7 @@ fn truths_into(from: Strided<'_>, in_memory: bool, to: *mut u8) {
     }
 }
 
-/// What NumPy returned, with arrays of bh in the places of its arrays.
+/// NumPy's result, with arrays of bh in the places of its arrays.
 fn lifted(result: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     let py = result.py();
     if let Some(host) = HostArray::of(&result) {

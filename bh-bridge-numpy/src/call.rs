@@ -9,7 +9,7 @@ use crate::ufunc::Ufunc;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// What a call gave.
+/// The result of a call.
 pub type Served<'py> = PyResult<Option<Bound<'py, PyAny>>>;
 
 /// Arguments without names, and options, of which each may be missing.

@@ -1,4 +1,4 @@
-//! What a stack calls on each rank: functions of Python, and their arguments, in the form of requests.
+//! Calls of a stack on each rank: functions of Python, and their arguments, in the form of requests.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -1,4 +1,4 @@
-//! What a mask or an index array chooses, in the forms that programs mostly have. All other keys are Python's.
+//! Selection by a mask or an index array, in the usual forms. All other keys are Python's.
 
 use crate::advanced;
 use crate::array::Array;
@@ -20,7 +20,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(select, module)?)
 }
 
-/// What an array is as a key of another one.
+/// The kind of an array as a key of another one.
 enum Key {
     /// A mask of the array's shape.
     Mask,
@@ -50,7 +50,7 @@ fn check(array: &Array, key: &Array) -> PyResult<()> {
     }
 }
 
-/// What an index array, or a mask of some of the dimensions, chooses of data that is at hand.
+/// The elements that an index array, or a mask of some of the dimensions, chooses of computed data.
 fn by_indices(array: &Array, key: &Array, object: &Bound<'_, PyAny>) -> Option<Array> {
     if key.dtype == DType::Bool && key.view.rank() == array.view.rank() {
         return None;
@@ -69,7 +69,7 @@ pub fn get(py: Python<'_>, array: &Array, key: &Bound<'_, Array>) -> PyResult<Op
     let chosen = key.as_any();
     let key = key.get();
     if !is_plain(&key.view) {
-        // What it chooses is in its order.
+        // The result has the order of the key.
         return Ok(None);
     }
     if let Some(result) = by_indices(array, key, chosen) {

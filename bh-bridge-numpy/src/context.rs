@@ -286,7 +286,7 @@ impl Stack {
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "{indent}{} ({}, {})", component.label, component.name, component.version);
             }
-            // What components say of themselves, such as the device.
+            // The components' messages about themselves, such as the device.
             for line in stack.message("info").unwrap_or_default().lines().filter(|line| !line.is_empty()) {
                 let _ = writeln!(text, "{line}");
             }
@@ -302,7 +302,7 @@ impl Stack {
         detached(py, || self.context.recorder.with_stack(names)).map_err(exception)
     }
 
-    /// What was counted since the stack began, as pairs of a name and a number.
+    /// The counters since the stack began, as pairs of a name and a number.
     fn counters(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
         let recorder = &self.context.recorder;
         let counts = recorder.statistics();

@@ -154,7 +154,8 @@ fn empty_of(py: Python<'_>, context: Shared, dtype: DType, view: Arc<View>) -> S
     }
 }
 
-/// What a new array like another one is made from: its stack, its type, the shape, and the order in memory, if that is not C's.
+/// The prototype of a new array like another one: its stack, its type, the shape, and the order in memory, if that is not
+/// C's.
 struct Like<'a> {
     context: Shared,
     dtype: DType,

@@ -42,7 +42,7 @@ fn memory_bound(bound: &Bound<'_, PyAny>, argument: &str) -> PyResult<u64> {
     }
 }
 
-/// What an argument of a taped stretch is like: its base, its type and its extents.
+/// The form of an argument of a taped stretch: its base, its type and its extents.
 #[derive(Clone)]
 struct Argument {
     base: u64,
@@ -58,7 +58,7 @@ pub struct Taping {
     taping: Mutex<Option<bh_transform::Taping>>,
 }
 
-/// What takes adjoints of a taped stretch's results back to its arguments.
+/// Takes adjoints of a taped stretch's results back to its arguments.
 #[pyclass(frozen, module = "bh")]
 struct Pullback {
     context: Shared,
@@ -158,7 +158,7 @@ impl Pullback {
         self.arguments.get(argument).is_some_and(|argument| self.pullback.has_changed(argument.base))
     }
 
-    /// What the derivative does with its memory: units, states, runs, the most bytes, the least bound, and the most bytes on disk.
+    /// The derivative's use of memory: units, states, runs, the most bytes, the least bound, and the most bytes on disk.
     /// `None` without a bound.
     fn plan(&self) -> Option<[u64; 6]> {
         let plan = self.pullback.plan()?;

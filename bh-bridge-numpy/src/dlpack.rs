@@ -96,7 +96,7 @@ impl Drop for DeviceLoan {
     }
 }
 
-/// What a capsule's memory needs: extents and strides, and the loan.
+/// The resources of a capsule: extents and strides, and the loan.
 struct Owner<M> {
     managed: M,
     #[expect(dead_code, reason = "consumers read it")]
@@ -290,7 +290,7 @@ extern "C" fn release_returned(_nothing: *mut c_void) -> c_int {
     0
 }
 
-/// What a capsule holds: the tensor, its form, and whether it is only to be read.
+/// The contents of a capsule: the tensor, its form, and whether it is read-only.
 fn tensor_of(capsule: &Bound<'_, PyAny>) -> PyResult<(*mut c_void, bool, bool)> {
     for (names, versioned) in [(PLAIN, false), (VERSIONED, true)] {
         // SAFETY: the object lives; under this name it has a managed tensor of this form.
@@ -313,7 +313,7 @@ fn tensor_of(capsule: &Bound<'_, PyAny>) -> PyResult<(*mut c_void, bool, bool)> 
     Err(PyTypeError::new_err("the object is no capsule of DLPack, or its memory has been taken"))
 }
 
-/// What [`adopt_device`] gives.
+/// The result of [`adopt_device`].
 type Adopted = (Array, i64, Vec<i64>, Vec<i64>, bool);
 
 /// An array of the memory in a capsule, on a device of CUDA, without a copy: all elements from the first to the last in memory as a

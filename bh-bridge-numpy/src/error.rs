@@ -31,8 +31,8 @@ pub fn index_error(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     Ok(CLASS.get_or_init(|| class).bind(py))
 }
 
-/// What the indexing functions of Python put into flat indices out of bounds: a bit, four with the axis, and these with the extent
-/// and the index.
+/// The code that Python's indexing functions put into flat indices out of bounds: a bit, four with the axis, and these with
+/// the extent and the index.
 const NOWHERE: i64 = 1 << 62;
 const EXTENT_BITS: u32 = 29;
 
@@ -44,7 +44,7 @@ fn beyond(text: &str) -> Option<(i64, i64)> {
     Some((index, number(extent)?))
 }
 
-/// What NumPy says of an index out of bounds, if that is what has failed.
+/// NumPy's message for an index out of bounds, if that is the failure.
 fn out_of_bounds(text: &str) -> Option<String> {
     let (index, extent) = beyond(text)?;
     let part = |from: u32, bits: u32| index >> from & ((1 << bits) - 1);
@@ -60,7 +60,7 @@ fn out_of_bounds(text: &str) -> Option<String> {
     Some(format!("index {index} is out of bounds for axis {axis} with size {extent}"))
 }
 
-/// What NumPy says of an index out of bounds, and the place that recorded it, if that is what has failed.
+/// NumPy's message for an index out of bounds, and the place that recorded it, if that is the failure.
 fn in_numpys_words(text: &str) -> Option<String> {
     let message = out_of_bounds(text)?;
     let place = text.split_once(": ").map(|(place, _)| place).filter(|place| place.contains(':'));

@@ -152,7 +152,7 @@ fn nothing<'py>(_: &Call<'_, 'py>) -> Served<'py> {
     Ok(None)
 }
 
-/// What serves calls of `name` in one of the tables.
+/// The server of calls of `name` in one of the tables.
 fn server(tables: &[&[(&str, Server)]], name: &str) -> PyResult<Server> {
     let found = tables.iter().copied().flatten().find(|(known, _)| *known == name);
     found.map(|(_, serve)| *serve).ok_or_else(|| PyValueError::new_err(format!("nothing serves calls of '{name}'")))

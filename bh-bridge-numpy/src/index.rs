@@ -43,7 +43,7 @@ fn advanced() -> PyResult<&'static (Py<PyAny>, Py<PyAny>)> {
     ADVANCED.get().ok_or_else(|| PyRuntimeError::new_err("the package bh is not imported"))
 }
 
-/// What a basic key selects.
+/// The selection of a basic key.
 struct Selected {
     view: Arc<View>,
     /// It names one element, without `...`.
@@ -168,7 +168,7 @@ impl Cut<'_> {
             }
             self.start += index * stride;
         } else if let Ok(slice) = object.cast_exact::<PySlice>() {
-            // What is wrong with it is said once the other parts are known to be right.
+            // Its errors are raised once the other parts are known to be right.
             let Ok(bounds) = slice.indices(extent as isize) else { return Ok(false) };
             let count = bounds.slicelength as i64;
             self.start += if count > 0 { bounds.start as i64 * stride } else { 0 };
@@ -219,7 +219,7 @@ fn select(view: &View, key: &Bound<'_, PyAny>) -> PyResult<Option<Selected>> {
     apply(view, &parts[..count], copied)
 }
 
-/// What the parts of a basic key select; `None` for more dimensions than views have.
+/// The selection of the parts of a basic key; `None` for more dimensions than views have.
 fn apply(view: &View, parts: &[Option<Part<'_>>], copied: bool) -> PyResult<Option<Selected>> {
     let used = parts.iter().flatten().filter(|part| matches!(part, Part::Whole(_) | Part::Slice(_))).count();
     let ellipses = parts.iter().flatten().filter(|part| matches!(part, Part::Ellipsis)).count();
@@ -407,7 +407,7 @@ impl Array {
         if this.warns() {
             this.warn_of_write(py)?;
         }
-        // What an operator in place returns is there already.
+        // The result of an operator in place is there already.
         if let Ok(value) = value.cast_exact::<Array>()
             && value.get().shares_memory(this)
             && let Some(selected) = select_plainly(&this.view, key)?

@@ -33,12 +33,12 @@ struct Call {
     context: Shared,
     recording: Recording,
     results: Vec<Leaf>,
-    /// What else its caller has to know.
+    /// Other data of its caller.
     #[pyo3(get)]
     rest: Py<PyAny>,
 }
 
-/// What an array of the result is like.
+/// The form of an array of the result.
 struct Leaf {
     dtype: DType,
     view: Arc<View>,
@@ -65,7 +65,7 @@ fn known_names(py: Python<'_>, arrays: &[PyRef<'_, Array>]) -> PyResult<(Shared,
     names(py, arrays)?.ok_or_else(unfit)
 }
 
-/// What calls of one recording have in common about their arrays.
+/// The array properties that calls of one recording share.
 fn guard(context: &Context, ids: &[ArrayId], arrays: &[PyRef<'_, Array>]) -> PyResult<Option<Vec<u64>>> {
     let words = context.recorder.guard(ids).map_err(exception)?;
     Ok(words.map(|mut words| {
@@ -141,7 +141,7 @@ impl Recordings {
         all.insert(before, call);
     }
 
-    /// What calls of a recording for these arrays have in common.
+    /// The properties that calls of a recording for these arrays share.
     fn guard(&self, py: Python<'_>, arrays: Vec<PyRef<'_, Array>>) -> PyResult<Option<Vec<u64>>> {
         let Some((context, ids)) = names(py, &arrays)? else { return Ok(None) };
         guard(context, &ids, &arrays)

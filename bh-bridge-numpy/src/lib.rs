@@ -1,6 +1,6 @@
 //! The native half of the Python package `bh`: arrays and operations recorded for a stack of components.
 //!
-//! What must be fast or must touch the recorder is here: the array type, arithmetic, basic indexing, folds, and data in
+//! Code that must be fast or must touch the recorder is here: the array type, arithmetic, basic indexing, folds, and data in
 //! and out. Everything that composes them is Python (`python/bh`).
 
 mod advanced;

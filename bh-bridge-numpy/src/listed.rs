@@ -20,7 +20,7 @@ use std::sync::Arc;
 const MOST: usize = 1024;
 const DEEPEST: usize = 4;
 
-/// What was found so far.
+/// The numbers found so far.
 struct Found {
     numbers: Vec<Number>,
     /// The type that all of them have together.

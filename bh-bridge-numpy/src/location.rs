@@ -17,8 +17,8 @@ unsafe extern "C" {
     fn PyFrame_GetCode(frame: *mut ffi::PyObject) -> *mut ffi::PyObject;
 }
 
-/// What Python has since 3.11 for every frame, but outside of the stable ABI: looked up where it is, as asking for the
-/// attribute takes longer than recording an operation.
+/// Functions of Python since 3.11 for every frame, but outside of the stable ABI: looked up where they exist, as asking for
+/// the attribute takes longer than recording an operation.
 struct Shortcuts {
     /// `PyFrame_GetLasti`.
     instruction: Option<unsafe extern "C" fn(*mut ffi::PyObject) -> std::ffi::c_int>,

@@ -1,4 +1,4 @@
-//! What may stand beside an array in an operation: arrays, numbers of Python, scalars of NumPy.
+//! Operands beside an array in an operation: arrays, numbers of Python, scalars of NumPy.
 
 use crate::array::Array;
 use crate::numpy_types::scalar_type;
@@ -139,7 +139,7 @@ pub fn set_symbol(class: Py<PyAny>) {
     let _ = SYMBOL.set(class);
 }
 
-/// What stands for a number in a traced function.
+/// The operand for a number's symbol in a traced function.
 #[cold]
 fn traced<'py>(object: &Bound<'py, PyAny>) -> Option<(u8, Operand<'py>)> {
     if !SYMBOL.get()?.is(object.get_type()) {

@@ -1,5 +1,5 @@
-//! What masks of an array's shape, and indices of vectors, choose of data that is at hand, without an operation. `None` is for what
-//! has to be recorded, errors among it.
+//! Selection of computed data by masks of an array's shape, and by indices of vectors, without an operation. `None` is for
+//! keys that have to be recorded, errors among them.
 
 use crate::array::{Array, derive};
 use crate::error::value_error;
@@ -372,7 +372,7 @@ pub fn set(array: &Array, mask: &Array, value: &Bound<'_, PyAny>) -> Option<()> 
             values = Ok(unsafe { Strided::of(&hand, vector) }?);
         }
     }
-    // What is masked may be the mask's own memory.
+    // The masked array may share the mask's memory.
     hand.are_apart(array.store(), mask.store()).filter(|apart| *apart)?;
     // SAFETY: as above.
     let mask = unsafe { Strided::of(&hand, mask) }?;

@@ -244,7 +244,7 @@ fn is_legal(opcode: &str, input: u8, output: u8, inputs: usize) -> PyResult<bool
     Ok(opcode_named(opcode)?.check_types(output, &vec![input; inputs]))
 }
 
-/// What NumPy says of operands whose shapes do not broadcast; `None` if they do.
+/// NumPy's message for operands whose shapes do not broadcast; `None` if they do.
 #[cold]
 fn unfit(operands: &[Bound<'_, PyAny>]) -> Option<PyErr> {
     let shape = |operand: &Bound<'_, PyAny>| {

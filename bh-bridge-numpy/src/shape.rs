@@ -47,7 +47,7 @@ fn reshaped<'py>(from: &Bound<'py, Array>, shape: &Bound<'py, PyAny>) -> Served<
     let view = &from.get().view;
     let extents = &mut extents[..rank];
     sequence::complete(extents, view.len())?;
-    // What lies side by side stays so.
+    // Neighbouring elements stay neighbours.
     let reshaped = match view.is_contiguous() && !view.is_empty() {
         true => contiguous_from(view.start(), extents).map(Some),
         false => view.reshape(extents).map(|view| view.map(Arc::new)),

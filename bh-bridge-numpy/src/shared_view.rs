@@ -87,7 +87,7 @@ impl SharedView {
     /// Shows another view than so far.
     ///
     /// # Safety
-    /// What is returned must be kept as long as `self`, as somebody may look at it.
+    /// The caller must keep the returned view as long as `self`, as another thread may be reading it.
     pub unsafe fn replace(&self, view: Arc<View>) -> Arc<View> {
         let before = self.0.swap(Arc::into_raw(view).cast_mut(), Ordering::AcqRel);
         // SAFETY: it comes from an `Arc`, whose share goes to the caller.

@@ -1,5 +1,5 @@
-//! What the program's own modules call for each call of theirs (`python/bh/_numpy/rewriting.py`): the common answers, without
-//! Python. Python (`_numpy/foreign.py`) decides once, and notes its answers where these functions look.
+//! The functions that the program's own modules call for each call of theirs (`python/bh/_numpy/rewriting.py`): the common
+//! answers, without Python. Python (`_numpy/foreign.py`) decides once, and notes its answers where these functions look.
 //!
 //! They are Python's own kind of functions, with nothing of PyO3 in between: what they answer takes 10 to 30 ns.
 
@@ -20,7 +20,7 @@ struct Symbols {
     defaults: unsafe extern "C" fn(*mut PyObject) -> *mut PyObject,
     /// The function of a bound method.
     inner: unsafe extern "C" fn(*mut PyObject) -> *mut PyObject,
-    /// What a class or one of its bases has for a name, or null.
+    /// Looks an attribute up in a class and its bases; null if there is none.
     lookup: unsafe extern "C" fn(*mut PyObject, *mut PyObject) -> *mut PyObject,
     call: Call,
 }
@@ -51,7 +51,7 @@ impl Symbols {
     }
 }
 
-/// What the functions look at. All of it lives as long as the process.
+/// The objects that the functions use. All of them live as long as the process.
 struct Known {
     symbols: Symbols,
     name: Py<PyString>,
@@ -78,7 +78,7 @@ struct Known {
 
 static KNOWN: OnceLock<Known> = OnceLock::new();
 
-/// What a look into a set or a dictionary of Python's says, without an exception that it left.
+/// The result of a lookup in a set or a dictionary of Python's, without the exception that it left.
 #[inline]
 fn holds(answer: std::ffi::c_int) -> bool {
     if answer < 0 {
@@ -284,7 +284,7 @@ unsafe fn new_reference(object: *mut PyObject) -> *mut PyObject {
     object
 }
 
-/// What `fast` answers of the arguments of a call, otherwise what `decides` does.
+/// The answer of `fast` to the arguments of a call, otherwise the answer of `decides`.
 ///
 /// # Safety
 /// `all` must lead to `count` objects that live, and the thread be attached: as Python calls such functions.

@@ -18,7 +18,7 @@ macro_rules! sized {
     };
 }
 
-/// What elements may be taken for: types of which all bits are values.
+/// Types of elements of which all bits are values.
 ///
 /// # Safety
 /// Every pattern of bits must be a value of the type, without gaps.

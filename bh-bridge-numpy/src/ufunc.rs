@@ -29,14 +29,14 @@ use std::sync::{Arc, OnceLock};
 /// The most inputs of a function that the table serves.
 const INPUTS: usize = 2;
 
-/// What a function of one operand gives its opcode.
+/// The operands of the opcode for a function of one operand.
 #[derive(Clone, Copy)]
 enum Form {
     /// The operands as they are.
     Plain,
     /// The operand twice.
     Doubled,
-    /// What no number is changed by being subtracted from, -0, and the operand.
+    /// -0 and the operand: -0 − x is the negative of every number.
     Negated,
     /// One and the operand.
     Inverted,
@@ -523,7 +523,7 @@ impl<const N: usize> Call<'_, N> {
     /// Records the call into a new array with an order in memory other than C's.
     #[cold]
     fn record_in(&self, py: Python<'_>, order: &Order) -> PyResult<Array> {
-        // What cannot be broadcast is told of the operands as they are.
+        // Broadcasting errors are reported for the operands as they are.
         self.shape()?;
         let mut turned = [const { None }; N];
         for (position, array) in self.arrays() {

@@ -15,7 +15,7 @@ use pyo3::types::PyTuple;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What tells, in Python.
+/// The functions of Python that warn.
 struct Tellers {
     /// `f(function, arguments)`: NumPy's function is called again.
     again: Py<PyAny>,
@@ -220,7 +220,7 @@ fn is_critical(divisor: &Bound<'_, PyAny>) -> bool {
     }
 }
 
-/// What shows that an operation may have met errors.
+/// The place where errors of an operation show.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// The processor's flags, as the processor does the operation itself.

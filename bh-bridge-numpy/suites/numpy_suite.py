@@ -85,7 +85,7 @@ def run_file(library, file, results, seconds, tests=None):
 def run_process(library, file, results, seconds, tests, known):
     """Runs a file's tests but those whose outcomes are known; why the process ended early, or nothing."""
     environment = dict(os.environ, BH_SUITE_LIBRARY=library, BH_SUITE_RESULTS=str(results), BH_FALLBACK="silent")
-    # What takes more memory is skipped, here as on NumPy.
+    # Tests that need more memory are skipped, here as on NumPy.
     environment["NPY_AVAILABLE_MEM"] = "1GB"
     environment["PYTHONPATH"] = os.pathsep.join([str(HERE), environment.get("PYTHONPATH", "")])
     if tests is not None:
@@ -122,7 +122,7 @@ def cause_of(reason):
 
 
 def left():
-    """What is left, as (pattern of names, reason)."""
+    """The tests that are left, as (pattern of names, reason)."""
     table = tomllib.loads((HERE / "left.toml").read_text())
     return [(re.compile(pattern), entry["reason"]) for entry in table["left"] for pattern in entry["tests"]]
 
@@ -133,7 +133,7 @@ def reason_for(test, known):
 
 
 def table(totals, failures):
-    """What docs/conformance.md has of each file that has failures: its tests, those named in `left.toml`, and the others."""
+    """The rows of docs/conformance.md for each file that has failures: its tests, those named in `left.toml`, and the others."""
     known, named, others = left(), collections.Counter(), collections.Counter()
     for test in failures:
         (named if reason_for(test, known) else others)[test.partition("::")[0]] += 1

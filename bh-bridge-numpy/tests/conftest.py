@@ -1,4 +1,4 @@
-"""What the tests share: NumPy is the reference, and work that goes to NumPy is an error unless a test allows it."""
+"""Shared by the tests: NumPy is the reference, and work that falls back to NumPy is an error unless a test allows it."""
 
 import hypothesis
 import numpy

@@ -36,7 +36,7 @@ def _named(suits):
 
 
 class Soak:
-    """What was run and found so far."""
+    """The programs run and the findings so far."""
 
     def __init__(self, report, launcher=""):
         self.report, self.runs, self.findings, self.launcher = report, {}, [], shlex.split(launcher)

@@ -38,7 +38,7 @@ fft.fft(A) fft.ifft(A) fft.fftn(A) fft.ifftn(A) fft.rfft(A) fft.irfft(A) fft.rff
 fft.fftfreq(5) fft.rfftfreq(5) fft.fftshift(A) fft.ifftshift(A)
 """.split()
 
-# What the stack has no method for.
+# Names that the stack has no method for.
 LEFT = () if decomposes() else [f"linalg.{name}" for name in "eigh eigvalsh matrix_rank pinv qr svd svdvals".split()]
 
 

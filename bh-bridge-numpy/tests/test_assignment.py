@@ -1,4 +1,4 @@
-"""What assignments convert and refuse, as in NumPy."""
+"""Conversions and errors of assignments, as in NumPy."""
 
 import platform
 import warnings
@@ -61,7 +61,7 @@ def defined(numbers):
 
 
 def assigned(module, seed):
-    """What some assignments of arrays of other types and layouts, by slices and by indices, leave, with their warnings."""
+    """The arrays after some assignments of arrays of other types and layouts, by slices and by indices, with their warnings."""
     source = numpy.random.default_rng(seed)
     size = int(source.choice([1, 2, 5, 40, 300]))
     host = [defined(source.normal(size=size) * 10.0 ** source.integers(0, 6)).astype(source.choice(DTYPES)) for _ in range(3)]
@@ -145,7 +145,7 @@ KEYS = {"an element": "a[5] = value", "a tuple": "a[5,] = value", "with an ellip
 
 
 def stored(m, value, statement, dtype, size):
-    """What an assignment makes of an array, or the class of its error, and the classes of its warnings."""
+    """The array after an assignment, or the class of its error, and the classes of its warnings."""
     names = {"np": m, "numpy": numpy, "a": m.arange(size).astype(dtype), "x": m.arange(size).astype(dtype)}
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")

@@ -139,7 +139,7 @@ SPECIAL = {
 
 
 def without_signs_of_nan(value):
-    """What `bits` tells of a result in which each NaN is the usual one: compositions do not keep their signs."""
+    """The `bits` of a result in which each NaN is the usual one: compositions do not keep their signs."""
     if isinstance(value, tuple):
         return [without_signs_of_nan(part) for part in value]
     host = numpy.array(value)
@@ -366,7 +366,7 @@ def test_who_sorts(monkeypatch):
             bh._native.set_shortcuts(shortcuts)
             bh.flush()
             assert counted() - before > at_once
-    # What the array API knows, and NumPy does not.
+    # Options of the array API that NumPy lacks.
     assert bits(bh.sort(bh.asarray(a[0]), descending=True)) == bits(numpy.sort(a[0])[::-1])
     order = bh.jit(lambda x: bh.argsort(x) + 1)
     for number in range(4):

@@ -1,4 +1,4 @@
-"""What is carried out at once has the bits of what is recorded: folds of one element, and loops over small parts of large arrays."""
+"""Immediate operations have the bits of recorded ones: folds of one element, and loops over small parts of large arrays."""
 
 import os
 import subprocess

@@ -136,7 +136,7 @@ def test_expressions_are_put_off():
     x = numpy.arange(1000.0)
     y = numpy.sqrt(x * 2 + 1) / (x + 3)
     assert total == pytest.approx((y * y - 1).sum())
-    # What is put off reads elements as they are now.
+    # Delayed operations read elements as they are now.
     c = a + 1
     d = c * 2
     a += 10

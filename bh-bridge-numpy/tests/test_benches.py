@@ -89,7 +89,7 @@ def test_help(script):
 
 
 def missing(needs, prefix):
-    """What a run needs and is not here."""
+    """The missing requirements of a run."""
     for need in needs.split():
         namespaces = os.geteuid() == 0 and os.access("/dev/net/tun", os.W_OK)
         there = {"namespaces": namespaces, "cc": shutil.which("cc"), "mpirun": shutil.which("mpirun"), "prefix": prefix and shutil.which("g++"), "pocl": Path("/etc/OpenCL/vendors/pocl.icd").exists()}
@@ -100,7 +100,7 @@ def missing(needs, prefix):
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
-    """What an installation has, made of the libraries that were built for the tests."""
+    """The files of an installation, made of the libraries that were built for the tests."""
     if not (LIBRARIES / "libbh_bridge_c.so").exists():
         return None
     folder = tmp_path_factory.mktemp("prefix")

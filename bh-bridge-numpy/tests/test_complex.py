@@ -55,7 +55,7 @@ def alike(mine, reference, units=8, least=0.0):
 
 
 def less_one(z):
-    """What the array API has expm1 give where NumPy's formula multiplies infinity by 0."""
+    """The array API's expm1 where NumPy's formula multiplies infinity by 0."""
     made = z.copy()
     made.real -= 1
     return made

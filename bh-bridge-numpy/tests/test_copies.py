@@ -1,4 +1,4 @@
-"""What shares memory and what is a copy, and what orders in memory mean, as in NumPy."""
+"""Shared memory, copies, and orders in memory, as in NumPy."""
 
 import hashlib
 

@@ -15,7 +15,7 @@ sys.path.insert(0, str(CORPUS))
 
 import programs
 
-# What some functions leave to NumPy is no error here: the corpus names it in its table.
+# Fallbacks of some functions to NumPy are no error here: the corpus names them in its table.
 pytestmark = pytest.mark.falls_back
 
 # Prints what differs, by program, in a process whose settings do not allow operations at once nor batches that are not planned.
@@ -34,7 +34,7 @@ def test_results_are_numpys(name):
 
 @pytest.fixture(scope="module")
 def recorded():
-    """What differs, by program, where everything is recorded and planned."""
+    """The differences, by program, where everything is recorded and planned."""
     settings = {"BH_RECORDER_IMMEDIATE_BYTES": "0", "BH_VE_CPU_PLANNING": "full", "BH_FALLBACK": "silent"}
     done = subprocess.run([sys.executable, "-c", RECORDED], env=os.environ | settings, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stderr[-3000:]

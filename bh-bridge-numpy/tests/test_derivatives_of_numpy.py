@@ -33,7 +33,7 @@ def tall(a):
 
 
 def projections(vectors):
-    """What does not depend on the phases of eigenvectors."""
+    """Values that do not depend on the phases of eigenvectors."""
     return np.abs(vectors) ** 2
 
 

@@ -13,7 +13,7 @@ ON_CUDA = bh.zeros(3).__dlpack_device__()[0] == 2
 
 
 def libraries():
-    """What makes an array of a library from one of NumPy, what takes one of bh, and what gives one to NumPy."""
+    """Functions that make an array of a library from one of NumPy, take one of bh, and give one to NumPy."""
     found = {}
     try:
         import cupy

@@ -21,7 +21,7 @@ def same(mine, reference):
 
 
 def outcome(work):
-    """What a call gives, or the class of its exception."""
+    """The result of a call, or the class of its exception."""
     try:
         return work()
     except Exception as error:
@@ -126,7 +126,7 @@ def names(module, rng):
         "k": rng.permutation(6), "A": rng.integers(-3, 4, (4, 4)).astype(float), "z": np.array(2), "v": np.zeros(1),
     }  # fmt: skip
     found = {name: module.array(value) for name, value in arrays.items()}
-    # What follows comes from an array, and is a scalar.
+    # These scalars come from an array.
     return found | {"np": module, "w": module.array([3, 1])[1], "s": np.float64(1.5), "n8": np.int8(3)}
 
 
@@ -186,7 +186,7 @@ def test_elements_at_hand_are_scalars_of_numpy():
     with pytest.raises(IndexError, match="index -3 is out of bounds for axis 0 with size 2"):
         a[-3] = 1
     assert a.tolist() == [2, 3.5]
-    # What others look at is changed where it lies.
+    # An array that others share is changed in place.
     shared = np.asarray(a)
     a[0] = 7
     assert shared[0] == 7

@@ -14,7 +14,7 @@ BEGIN = f"import os, signal, sys, threading, time; {HEARS}\nimport bh as np\n"
 
 
 def run(program, timeout=LIMIT, **environment):
-    """What a program prints, and how it ends."""
+    """The output of a program, and how it ends."""
     command = [sys.executable, "-c", BEGIN + program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env={**os.environ, **environment})
     return done.returncode, done.stdout, done.stderr

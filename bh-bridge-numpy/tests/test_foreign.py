@@ -238,7 +238,7 @@ CALLS = [
     "elsewhere.Table(x).value", "Table(x).value", "elsewhere.table.put(x)", "Table().put(x)", "table.put(x)", "Table.put(table, x)",
     "Table.of(x)", "table.of(x)", "table.plain(x)", "table(x)", "elsewhere.table(x)", "table.method(x)", "table[x > 1]", "elsewhere.table[x]",
     "Derived(x).value", "Derived().put(x)", "Derived().own(x)[1]", "Deep(x).value", "(lambda bound: bound(x))(table.put)",
-    # What other packages are given beside arrays.
+    # Arguments of other packages beside arrays.
     "elsewhere.kind({'a': [x]})  and elsewhere.kinds(*{'a': [x]}['a'])[0]",
 ]  # fmt: skip
 

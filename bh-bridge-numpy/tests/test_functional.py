@@ -14,7 +14,7 @@ from conftest import LIMIT
 
 PLACE = Path(__file__).resolve().parents[2] / "benches" / "functional" / "programs.py"
 
-# What some functions leave to NumPy is no error here.
+# Fallbacks of some functions to NumPy are no error here.
 pytestmark = pytest.mark.falls_back
 
 

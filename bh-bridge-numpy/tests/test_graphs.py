@@ -24,7 +24,7 @@ def pieces(number, size=LARGE):
 
 
 def collected(graph):
-    """What leaves a graph, as numbers."""
+    """The pieces that leave a graph, as numbers."""
     return [float(piece) for piece in graph]
 
 

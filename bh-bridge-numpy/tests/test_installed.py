@@ -1,4 +1,4 @@
-"""What `bh.info` says is missing."""
+"""Missing parts that `bh.info` reports."""
 
 import ctypes
 import os

@@ -80,7 +80,7 @@ def test_a_number_that_changes():
 
 
 def test_plain_operations_of_other_threads():
-    """Whatever other threads record, read, free, adopt and change while one traces."""
+    """Other threads record, read, free, adopt and change arrays while one traces."""
     functions = [bh.jit(function) for function in (lambda x: x * 2 + bh.arange(x.size), lambda x: bh.cumsum(x)[::-1], lambda x: x @ x)]
     memory = numpy.arange(50_000.0)
 

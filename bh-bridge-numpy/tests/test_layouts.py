@@ -108,7 +108,7 @@ def arrays(result):
 
 
 def layout_of(array, operands):
-    """What is compared of an array: strides where there is more than one element, what its flags say, and whose memory it shares."""
+    """The layout of an array: strides where there is more than one element, its flags, and whose memory it shares."""
     strides = [stride for stride, extent in zip(array.strides, array.shape) if extent > 1] if array.size else None
     flags = [bool(getattr(array.flags, name)) for name in ("c_contiguous", "f_contiguous", "writeable")]
     shared = [bool(array.size and (np if type(array) is np.ndarray else numpy).shares_memory(array, one)) for one in operands]

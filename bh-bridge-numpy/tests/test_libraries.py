@@ -1,4 +1,4 @@
-"""What a newcomer tries first with other libraries: arrays of bh given to Matplotlib, SciPy and pandas, and taken from them."""
+"""A newcomer's first steps with other libraries: arrays of bh given to Matplotlib, SciPy and pandas, and taken from them."""
 
 import copy
 import functools

@@ -98,7 +98,7 @@ def outcome(np, draft):
                 exec(line, names)
         except (ValueError, TypeError, IndexError, OverflowError) as error:
             names[f"error{len(names)}"] = type(error).__name__
-            # What the line was to make does not exist, so the program ends.
+            # The result of the line does not exist, so the program ends.
             break
     found = {}
     for name, value in names.items():

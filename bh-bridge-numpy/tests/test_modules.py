@@ -36,7 +36,7 @@ def test_rooms_say_what_belongs_there():
 
 
 def printed(program):
-    """What a program prints in a process of its own."""
+    """The output of a program in a process of its own."""
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=LIMIT).stdout.split()
 
 

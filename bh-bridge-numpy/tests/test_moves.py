@@ -12,7 +12,7 @@ FORMS = [
     lambda x: x, lambda x: x, lambda x: x, lambda x: x[::-1], lambda x: x.T, lambda x: x[..., ::2], lambda x: x[1:], lambda x: x[..., :1],
     lambda x: x.real,
 ]  # fmt: skip
-# What an operand is when the function is called: elements that have been given, computed ones, and a pending operation.
+# The states of an operand when the function is called: given elements, computed ones, and a pending operation.
 STATES = [lambda x: x, lambda x: x + x.dtype.type(0), lambda x: abs(x)]
 
 

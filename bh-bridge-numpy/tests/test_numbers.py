@@ -99,7 +99,7 @@ def pending(value=2.5, dtype=float):
 
 
 def stored(value):
-    """What SQLite stores for a value."""
+    """The value that SQLite stores for a value."""
     database = sqlite3.connect(":memory:")
     database.execute("create table t (x)")
     database.execute("insert into t values (?)", (value,))
@@ -114,7 +114,7 @@ def test_databases_store_numbers_as_numpys():
     for kind in ("i8", "f4", "?", "c16"):
         assert stored(pending(3, kind)) == stored(numpy.full(1, 3, kind).max())
     assert stored(np.arange(3.0)) == stored(numpy.arange(3.0))
-    # What programs register for NumPy's classes counts.
+    # Adapters that programs register for NumPy's classes count.
     sqlite3.register_adapter(numpy.int64, int)
     sqlite3.register_adapter(numpy.ndarray, lambda array: str(array.tolist()))
     try:
@@ -125,7 +125,7 @@ def test_databases_store_numbers_as_numpys():
 
 
 class Collected:
-    """What SQLite collects values with: its result is the argument of the class."""
+    """An aggregate of SQLite: its result is the argument of the class."""
 
     def __init__(self, result):
         self.step = self.inverse = lambda value: None

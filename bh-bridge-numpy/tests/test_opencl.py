@@ -57,7 +57,7 @@ def test_what_only_has_a_name_changes_no_result(tmp_path):
 
 
 def methods(count, *kinds, **settings):
-    """What random calls of methods, of all kinds or of these, say, on the device alone."""
+    """The output of random calls of methods, of all kinds or of these, on the device alone."""
     env = {**os.environ, "BH_STACK": "opencl-only", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_CACHE_DIR": "", **BUILD_QUICKLY, **settings}
     script = Path(__file__).with_name("random_methods.py")
     done = subprocess.run([sys.executable, str(script), "0", str(count), *kinds], capture_output=True, text=True, env=env)

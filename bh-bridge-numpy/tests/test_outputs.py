@@ -93,7 +93,7 @@ INNER = ("m.var", "m.std", "m.nanvar", "m.nanstd", "m.matmul", "m.vecdot")
 
 
 def called(call, m, host, mask, out):
-    """What a call writes into an output, or the class of what it raises."""
+    """The output array after a call, or the class of its exception."""
     names = {"m": m, "a": m.array(host), "k": m.array(mask), "out": None if out is None else m.array(out)}
     try:
         with warnings.catch_warnings():

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent / "packages"
 PACKAGES = tomllib.loads((FOLDER / "statements.toml").read_text())
 TAUGHT = tomllib.loads((FOLDER / "taught.toml").read_text())
 
-# What DuckDB finds in the variables of whoever calls it cannot be shown to it in another way.
+# Variables of the caller that DuckDB finds itself cannot be shown to it in another way.
 UNSEEN = {("duckdb", 4)}
 
 

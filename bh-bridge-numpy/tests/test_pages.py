@@ -1,4 +1,4 @@
-"""What pages say of programs: each in Python runs and prints what it promises, and claims about others hold."""
+"""Programs on pages: each in Python runs and prints the promised output, and claims about others hold."""
 
 import ast
 import json
@@ -24,7 +24,7 @@ PROGRAMS = {
 
 
 def run(text, directory):
-    """What a program prints; its file is `first.py` of a directory, which is left out of names of files."""
+    """The output of a program; its file is `first.py` of a directory, which is left out of names of files."""
     (directory / "first.py").write_text(text)
     done = subprocess.run([sys.executable, directory / "first.py"], cwd=directory, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stderr

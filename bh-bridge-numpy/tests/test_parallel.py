@@ -17,7 +17,7 @@ PROGRAMS = int(os.environ.get("BH_TEST_PROGRAMS", "100"))
 
 
 def called(function, shape):
-    """What the function returns for each index, and what it writes."""
+    """The function's result for each index, and the arrays that it writes."""
     return numpy.array([function(*index) for index in numpy.ndindex(*shape)]).reshape(shape)
 
 
@@ -124,7 +124,7 @@ def histogram(a, counts):
 
 
 def swapped(a, b):
-    """What is read stays, although the array changes."""
+    """A value that was read stays, although the array changes."""
 
     def swap(i):
         kept = a[i]
@@ -196,7 +196,7 @@ def own(a, b):
 
 
 def moved(a, b):
-    """What is written is not what is read."""
+    """Writes and reads are of different elements."""
 
     def change(i):
         total = 0.0
@@ -208,7 +208,7 @@ def moved(a, b):
 
 
 def tallied(a, counts, last):
-    """What loops find goes to computed subscripts, after them: added up, or the last one stays."""
+    """Results of loops are written at computed subscripts, after them: added up, or the last one stays."""
 
     def put(i):
         steps, n = 0, int(a[i]) * 7 + 3

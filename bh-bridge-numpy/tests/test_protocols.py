@@ -77,7 +77,7 @@ def test_errors_name_the_line_that_recorded():
     y = bh.take(x, bh.asarray([7] * 300_000))
     with pytest.raises(IndexError, match=r"test_protocols.py:\d+"):
         y.tolist()
-    # What is known where it is said fails there.
+    # An index whose value is known fails at once.
     with pytest.raises(IndexError, match="index 7 is out of"):
         bh.take(x, bh.asarray([7]))
     with pytest.raises(IndexError, match="index 7 is out of"):
@@ -111,7 +111,7 @@ def test_stacks_by_name():
 
 @pytest.fixture
 def array_api():
-    """What a test does that asks arrays for their namespace."""
+    """A test that asks arrays for their namespace."""
     yield
     bh._native.follow_array_api(False)
 

@@ -77,7 +77,7 @@ def test_memory_of_numpy_is_left_at_the_end():
 def test_other_libraries_take_the_generators_for_numpys():
     mine, reference = bh.random.default_rng(4), numpy.random.default_rng(4)
     assert isinstance(mine, numpy.random.Generator) and isinstance(bh.random.RandomState(1), numpy.random.RandomState)
-    # What is made of it by NumPy draws on, and has the same state.
+    # A generator that NumPy makes of it draws on, and has the same state.
     made = numpy.random.default_rng(mine)
     assert made.random() == reference.random() and mine.random() == reference.random()
     assert bh.random.default_rng(mine) is mine and bh.random.Generator(mine).random() == reference.random()

@@ -368,7 +368,7 @@ def test_checkpoints_keep_values_by_name(tmp_path):
     assert (found["step"], found["name"], found["none"]) == (3, "x", None)
     assert type(found["n"]) is numpy.float32 and type(found["plain"]) is numpy.ndarray
     assert len(list((tmp_path / "run").glob("checkpoint-*"))) == 1
-    # What was killed while it wrote is not there.
+    # A checkpoint whose writer was killed is ignored.
     (tmp_path / "run" / "checkpoint-3").mkdir()
     assert bh.restore(tmp_path / "run")["step"] == 3
     bh.checkpoint(tmp_path / "run", step=4)
@@ -465,7 +465,8 @@ def test_arrays_begin_in_rows_however_they_are_made(tmp_path):
     assert len(lines) == 8 * 7, done.stderr
     for how, name, *sent in lines:
         first, again = map(int, sent)
-        # What NumPy made goes to the ranks with its first use. Neighbours need rows of each other, a product all of its right factor.
+        # An array that NumPy made goes to the ranks with its first use. Neighbours need rows of each other, a product all of its right
+        # factor.
         most = {"stencil": 15 * 2 * 64 * 8, "product": 15 * 64 * 8 * 8}.get(name, 0)
         moves = 16384 * 64 * 8 * 15 // 16 if how in ("normal", "rand", "integers") else 0
         assert first <= most + moves and again <= most, (how, name, first, again)

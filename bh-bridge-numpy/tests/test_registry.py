@@ -161,7 +161,7 @@ def test_each_name_has_one_row():
 @pytest.mark.parametrize("module", ROWS)
 def test_each_public_name_has_a_row(module):
     names = {name for name in dir(coverage._module(numpy, module)) if not name.startswith("_")}
-    # What other versions have.
+    # Names of other versions.
     others = {"numpy": {"in1d"}}.get(module, set())
     assert names == set(ROWS[module]) - others
 

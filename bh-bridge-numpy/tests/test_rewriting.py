@@ -160,7 +160,7 @@ def valid(seed):
 
 
 class W:
-    """What random modules call, look up and index."""
+    """An object that random modules call, look up and index."""
 
     log = []
     data = {}

@@ -1,4 +1,4 @@
-"""What programs ask of the runtime, and set: stacks, devices, the limit of memory, eager mode, versions."""
+"""The runtime's queries and settings: stacks, devices, the limit of memory, eager mode, versions."""
 
 import os
 import subprocess

@@ -60,7 +60,7 @@ STACKS = {
 
 
 def run(tmp_path, name, program, *arguments):
-    """What a program prints as JSON on siblings of this name, or on one engine."""
+    """The output of a program as JSON on siblings of this name, or on one engine."""
     script, stacks = tmp_path / "script.py", tmp_path / "stacks.toml"
     script.write_text(program)
     variables, command = {"BH_STACK": "cpu"}, []

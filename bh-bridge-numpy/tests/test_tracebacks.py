@@ -15,7 +15,7 @@ SHAPES = "import {} as np\n\n\ndef added():\n    return np.ones((3, 4)) + np.one
 
 
 def failed(tmp_path, text, *options, **environment):
-    """What a script writes that ends with an error."""
+    """The output of a script that ends with an error."""
     script = tmp_path / "main.py"
     script.write_text(text)
     command = [sys.executable, *options, str(script)]

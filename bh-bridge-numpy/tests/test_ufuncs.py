@@ -12,7 +12,7 @@ from conftest import same
 
 TYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
 NATIVE_ELSEWHERE = {"matmul", "vecdot", "matvec", "vecmat"}
-# What bh leaves to NumPy: special functions of bits, and types without an order or a function in bh.
+# Functions that bh leaves to NumPy: special functions of bits, and types without an order or a function in bh.
 LEFT = {"frexp", "isnat", "ldexp"}
 UFUNCS = sorted({getattr(numpy, n).__name__ for n in dir(numpy) if isinstance(getattr(numpy, n), numpy.ufunc)} - NATIVE_ELSEWHERE - LEFT)
 

@@ -103,7 +103,7 @@ def test_left_to_numpy(name):
     check(LEFT[name])
 
 
-# What is a scalar and what is an array without dimensions.
+# Calls that give scalars, and calls that give arrays without dimensions.
 KINDS = """
 np.unstack(np.ones(2))[0] | np.dot(np.ones(0), np.ones(0)) | np.trunc(np.array(True), where=np.array(True)) | np.expand_dims(np.array(3), ())
 np.flip(np.array(3)) | np.vectorize(lambda x: x + 1)(np.array(3)) | np.conj(np.array(3)) | np.round(np.array(3), 0) | np.fix(np.array(3))

@@ -140,7 +140,7 @@ def counted(x, y):
 
 
 def costly_exits(x, y):
-    """What elements do as they leave is done behind the loop."""
+    """Work of elements that leave is done behind the loop."""
     for k in range(12):
         if x > 6:
             return math.sqrt(x) + math.sqrt(math.sqrt(abs(y))) * k / 3

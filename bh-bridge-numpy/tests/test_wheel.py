@@ -16,7 +16,7 @@ from conftest import LIMIT
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# What every system with glibc has, and what comes with an MPI.
+# Libraries of every system with glibc, and those of an MPI.
 EVERYWHERE = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
 MPI = {"libbh_cluster_openmpi.so": {"libmpi.so.40"}, "libbh_cluster_mpich.so": {"libmpich.so.12"}}
 
@@ -63,7 +63,7 @@ class Installed:
         subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", self.wheel], check=True, timeout=LIMIT)
 
     def run(self, *command):
-        """What a command prints; names of the environment's programs come without a folder."""
+        """The output of a command; names of the environment's programs come without a folder."""
         plain = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
         plain["PATH"] = os.pathsep.join([str(self.programs), plain["PATH"]])
         done = subprocess.run([*map(str, command)], capture_output=True, text=True, env=plain, timeout=LIMIT)

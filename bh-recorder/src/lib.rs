@@ -116,7 +116,7 @@ pub struct Options {
     pub recipes: Recipes,
     /// Are scalar programs recorded?
     pub programs: bool,
-    /// What conversions make of floats beyond an integer type.
+    /// The conversion of floats beyond an integer type.
     pub casts: Casts,
     /// Results have the same bits wherever they are computed.
     pub reproducible: bool,
@@ -126,7 +126,7 @@ pub struct Options {
     pub narrowed: bool,
     /// Each operation completes before it returns.
     pub eager: bool,
-    /// What is checked.
+    /// The checks of results.
     pub checks: Checks,
     /// Directory that each batch is written to before it runs.
     pub dump: Option<PathBuf>,
@@ -194,7 +194,7 @@ fn asks_for_eager() -> bool {
     environment::variable("BH_EAGER").is_some_and(|value| value != "0")
 }
 
-/// What a bridge asks about an array.
+/// The properties of an array, for bridges.
 #[derive(Clone, Debug)]
 pub struct ArrayInfo {
     /// Element type.
@@ -290,7 +290,7 @@ impl Recorder {
         recorder
     }
 
-    /// What is recorded, without the handles that were freed.
+    /// The recorder's state, without the handles that were freed.
     #[inline]
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = lock(&self.state);

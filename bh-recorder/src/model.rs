@@ -46,7 +46,7 @@ const SCHEDULES: usize = 2000;
 /// For a thread's stack in the model.
 const STACK_BYTES: usize = 1 << 18;
 
-/// What a stack of the model is like.
+/// The behaviour of a stack of the model.
 #[derive(Clone, Copy, Default)]
 struct Manners {
     /// Work goes on behind tickets; the stack may be asked whether it is done, or must be waited for.
@@ -63,7 +63,7 @@ enum Asked {
     Waited,
 }
 
-/// What happened. Each batch has a base whose identity is the batch's number, and that of the batch before.
+/// The events of a run. Each batch has a base whose identity is the batch's number, and that of the batch before.
 #[derive(Default)]
 struct Log {
     /// The batches that have run, in order, and those behind tickets that are done.
@@ -74,7 +74,7 @@ struct Log {
     /// A thread is in a call that must be the only one.
     busy: AtomicBool,
     ended: AtomicU64,
-    /// What must not happen and did: panics would be caught by what is tested.
+    /// Faults that were found: the tested code would catch panics.
     faults: Mutex<Vec<&'static str>>,
 }
 

@@ -1,5 +1,4 @@
-//! What threads of the recorder lock and wait with: the standard library's. The models have the same names for
-//! their own.
+//! Locks and waits of the recorder's threads: the standard library's. The models define the same names.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};

@@ -1,5 +1,5 @@
-//! What threads of the recorder hand to each other, in a model of weak memory: the same files as the recorder's, on the words of a model
-//! that tries every order in which a processor may let other threads see them.
+//! The recorder's threads in a model of weak memory: the same files as the recorder's, on the words of a model that tries
+//! every order in which a processor may show writes to other threads.
 
 mod sync {
     pub(super) use loom::sync::atomic::{AtomicBool, AtomicU32};
@@ -102,7 +102,7 @@ impl Context {
         (Arc::new(Context { arrays: Mutex::new(arrays), later: Later::default() }), keys)
     }
 
-    /// What a call under the lock of the arrays does first: it frees the handles that wait.
+    /// The first step of a call under the lock of the arrays: it frees the handles that wait.
     fn free_waiting(&self, arrays: &mut Slab<u64>) {
         if self.later.is_wanted() {
             let mut waiting = Vec::new();

@@ -8,7 +8,7 @@ import sys
 
 
 def _parser():
-    """What the command line may say."""
+    """The parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bh", description=__doc__)
     parser.add_argument("--stack", help="the stack of components to run on")
     parser.add_argument("--profile", action="store_true", help="print counters at the end")
@@ -113,7 +113,7 @@ def main():
 
 
 def _on_backend(parser, name):
-    """What the script gets for NumPy."""
+    """NumPy on a back end, for the script."""
     from .backends.layer import numpy_on
 
     try:
@@ -123,7 +123,7 @@ def _on_backend(parser, name):
 
 
 def _leaving():
-    """What leaves the doctor's findings for a page, if bh has its native library."""
+    """An object that leaves the doctor's findings for a page, if bh has its native library."""
     import bh
 
     if not hasattr(bh, "_native"):
@@ -134,7 +134,7 @@ def _leaving():
 
 
 def _recording():
-    """What notes the values that the script reads, in the two runs of `--check`."""
+    """A recorder of the values that the script reads, in the two runs of `--check`."""
     path = os.environ.pop("BH_CHECK_RECORD", None)
     if path is None:
         return None

@@ -104,7 +104,7 @@ def _by_lines(method, a, axis, size, norm):
 
 
 def _scaled(result, size, norm, forward):
-    """What the ranks' transform gives, with the factor of the norm; their inverse has the factor 1/n."""
+    """The ranks' transform, with the factor of the norm; their inverse has the factor 1/n."""
     if norm in (None, "backward"):
         return result
     if forward:

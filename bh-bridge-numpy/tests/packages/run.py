@@ -30,7 +30,7 @@ def plain(value):
 
 
 def names():
-    """What statements find."""
+    """The names that statements use."""
     x, m = np.arange(6.0), np.arange(12.0).reshape(4, 3) % 5
     row = np.arange(16)
     return {

@@ -32,7 +32,7 @@ SETS["picked"] = (
     ";..., [0, 1], :;[0, 1], :, [0, 1];:, [1];[1, 0];np.array([4]);np.array([-1, 7]);5;-9;:, 9;9223372036854775807;-9223372036854775808;np.array([2**62]);a > 0;mask(a)"
 ).split(";")
 
-# What may follow the arguments, each with a chance of its own.
+# Options after the arguments, each with a chance of its own.
 OPTIONS = {
     "axis": ["axis={axis}"], "one": ["axis={0|1|-1|None}"], "keepdims": ["keepdims=True"], "dtype": ["dtype={type}"],
     "casting": ["casting='unsafe'", "casting='no'", "casting='same_kind'"],
@@ -211,7 +211,7 @@ TYPES = "? i1 u1 i2 i4 i8 i8 u8 f4 f8 f8 f8 c8 c16".split()
 SHAPES = [(), (0,), (1,), (3,), (5,), (2, 3), (3, 1), (1, 3), (2, 0), (2, 3, 2), (3, 3), (4,), (0, 3), (1, 1), (2, 2, 2)]
 LAYOUTS = ["{}"] * 4 + ["{}.T", "{}[::-1]", "{}[..., ::2]", "np.broadcast_to({}, {shape})", "{}.copy('F')", "{}[...]", "{}[None][0]"]
 NUMBERS = {"?": [True, False], "u": [0, 1, 2, 3, 5, 200], "i": [-3, -1, 0, 1, 2, 3, 7, 100], "f": [-2.5, -1.0, -0.0, 0.0, 0.1, 0.5, 1.0, 1.5, 2.0, 7.0]}
-# What is written into a view of a result.
+# Statements that write into a view of a result.
 WRITES = ["r[...] = 1", "r.reshape(-1)[:1] = 1", "r.ravel()[-1:] = 1", "r.T.reshape(-1)[:1] = 1", "r.reshape(-1, 1)[:1] = 1", "r.T.ravel()[:1] = 1",
           "r.swapaxes(0, -1).reshape(-1)[:1] = 1", "r += 1", "r.view().T[...] = 1", "np.asarray(r).flat[:1] = 1"]  # fmt: skip
 NUMBERS |= {"c": [-1.0, 1j, 1 - 1.5j, 2 + 1j, 0j]}
@@ -254,7 +254,8 @@ def case(seed):
     chance = random.Random(seed)
     text, shape = filled(chance.choice(CALLS), chance), chance.choice(SHAPES)
     alike = chance.random() < 0.6
-    # What floats beyond integers become is bh's own: nothing negative for unsigned elements, and no infinities where there may be some.
+    # The conversion of floats beyond integers is bh's own: nothing negative for unsigned elements, and no infinities where there may be
+    # some.
     special = not re.search(r"\] .*= |insert|copyto|put|place|fill|dtype|type|tensordot|linalg|fft|matmul|inner|dot|kron|@", text)
     arrays = {name: array(chance, shape if alike or name == "a" else chance.choice(SHAPES), name == "a", special) for name in "abc"}
     if re.search(r"'[fc]\d+'", "".join(arrays.values())) or "nan" in text:
@@ -263,7 +264,7 @@ def case(seed):
 
 
 def described(value, inputs):
-    """What is compared of a result."""
+    """The properties of a result that are compared."""
     if type(value) in (tuple, list) or isinstance(value, tuple):
         return [isinstance(value, list), *(described(one, inputs) for one in value)]
     if type(value) not in (numpy.ndarray, bh.ndarray) and not isinstance(value, numpy.generic):
@@ -296,14 +297,14 @@ class Failure:
 
 
 def _room(library):
-    """What makes places for results, and masks of a value's shape."""
+    """Functions that make outputs for results, and masks of a value's shape."""
     room = lambda value, kind: library.full(numpy.shape(value), 1, kind)
     mask = lambda value: library.asarray(numpy.arange(numpy.size(value)).reshape(numpy.shape(value)) % 3 != 1)
     return {"room": room, "mask": mask}
 
 
 def outcome(library, arrays, text, write):
-    """What becomes of a call, and of a write to a view of its result."""
+    """The outcome of a call, and of a write to a view of its result."""
     names = {"np": library, "numpy": numpy, **_room(library)}
     try:
         names |= {name: eval(made, names) for name, made in arrays.items()}

@@ -9,12 +9,12 @@ from . import sizes
 from .functions import scalar
 
 NAME = re.compile(r"\b[vw]\d+\b")
-# What a statement assigns to, wholly or in part, even if it leaves the values as they were.
+# The names that a statement assigns to, wholly or in part, even if it leaves the values as they were.
 WRITTEN = re.compile(r"\b([vw]\d+)\b(?:\[[^=]*\])?\s*(?:[-+*/%&|^@]|\*\*|//|<<|>>)?=(?!=)|out=\(?([vw]\d+)|\.at\(([vw]\d+)")
 FLOATS = ("float64", "float32")
 # By how much of the scale of its numbers rounding may change a result, in double and in single precision.
 TOLERANCE = (1e-11, 3e-4)
-# What one value may be, at most: beyond it, rounding and overflow say nothing about a program.
+# The largest value, by type: beyond it, rounding and overflow say nothing about a program.
 LARGEST = {"float64": 1e60, "float32": 1e15, "complex128": 1e60, "complex64": 1e15}
 
 
@@ -136,7 +136,7 @@ class Draft:
         self._judge(text, mentioned, changed, rough)
 
     def _in_c_order(self, name):
-        """What a statement must add where NumPy gives a result Fortran's order: bh's results have C's, which later views tell."""
+        """The addition to a statement where NumPy gives a result Fortran's order: bh's results have C's, which later views show."""
         value = self.names[name]
         if not isinstance(value, numpy.ndarray) or value.base is not None or value.flags.c_contiguous:
             return ""

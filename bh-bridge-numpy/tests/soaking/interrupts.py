@@ -12,7 +12,7 @@ import sys
 import time
 
 BEGIN = "import numpy, bh, bh as np\n"
-# What makes work without end, and what waits for it.
+# Statements that work without end, and those that wait for it.
 WORK = (
     "x = np.ones(3_000_000)\nfor _ in range({n}): x = np.sin(x) + np.exp(-x)",
     "f = bh.vectorize(endless)\nx = f(np.arange(100_000.0))",
@@ -32,7 +32,7 @@ def program(seed):
 
 
 def difference(seed):
-    """What is wrong with the program of a seed; none if it ends as asked."""
+    """The error of the program of a seed; none if it ends as asked."""
     text, chance = program(seed), random.Random(seed)
     command = [sys.executable, "-c", text]
     started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})

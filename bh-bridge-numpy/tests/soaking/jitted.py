@@ -11,7 +11,7 @@ import numpy
 
 import bh
 
-# What a function reads: statements that make it, the expression that reads it, and statements that change it to a number.
+# The values that a function reads: statements that make one, the expression that reads it, and statements that change it to a number.
 READS = (
     ("{n} = 2", "{n}", "{n} = {k}"),
     ("class {n}: k = 2", "{n}.k", "{n}.k = {k}"),
@@ -62,7 +62,7 @@ def _called(scope, size, seed):
 
 
 def difference(seed):
-    """What is wrong with the program of a seed; none if it is right."""
+    """The error of the program of a seed; none if it is right."""
     text, changes = program(seed)
     scopes = [{"np": bh, "__name__": "program"} for _ in range(2)]
     for scope in scopes:
@@ -82,7 +82,7 @@ def difference(seed):
 
 
 def _in_threads(scopes, size, seed):
-    """What is wrong if threads call the function at once, beside others that record."""
+    """The error if threads call the function at once, beside others that record."""
     wrong, rights = [], {}
     for turn in range(6):
         rights[turn] = _called(scopes[1], size + turn, seed + turn)

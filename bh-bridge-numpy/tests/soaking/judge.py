@@ -34,7 +34,7 @@ def on_stack(code, stack):
 
 
 def difference(program, mine, reference):
-    """What is wrong with the first name that differs, in the order of their statements; none if all are right."""
+    """The error of the first name that differs, in the order of their statements; none if all are right."""
     for name, right in reference.items():
         if not NAME.fullmatch(name):
             continue
@@ -64,7 +64,7 @@ def _difference(mine, right, allowed, is_number):
 
 
 def verdict(program, stack):
-    """What is wrong with a program on a stack, as text; none if it is right. NumPy must be able to run it."""
+    """The error of a program on a stack, as text; none if it is right. NumPy must be able to run it."""
     code = compile(program.text, "<program>", "exec")
     return checked(program, code, on_numpy(code), stack)
 

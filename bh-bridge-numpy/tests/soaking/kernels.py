@@ -16,7 +16,7 @@ FEW_SIZES = (5, 33)
 
 
 def difference(name, size):
-    """What the first wrong result of a program is on the present stack; none if all are right."""
+    """The first wrong result of a program on the present stack; none if all are right."""
     with numpy.errstate(all="ignore"), bh.fallback("silent"):
         mine, right = KERNELS[name](bh, size), KERNELS[name](numpy, size)
     if not isinstance(right, tuple):

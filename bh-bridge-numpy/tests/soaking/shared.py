@@ -17,7 +17,7 @@ READS = ("numpy.asarray(a)", "numpy.asarray(a).sum()", "a.sum()", "float(a[0, 0]
 
 
 def difference(seed):
-    """What is wrong with the program of a seed; none if it is right."""
+    """The error of the program of a seed; none if it is right."""
     chance = random.Random(seed)
     count, height, columns = chance.choice((3, 4, 8)), chance.choice((1, 3, 8)), chance.choice((5, 64, 700))
     # Few statements run often: threads meet seldom.

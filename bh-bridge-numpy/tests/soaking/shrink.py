@@ -38,7 +38,7 @@ def _with_fewer(program, stack):
         found = _fails(program, fewer, stack) if at < len(program.statements) else None
         if found:
             program, failure = dataclasses.replace(program, statements=fewer), found
-            # What could not go before may go now.
+            # Statements that could not go before may go now.
             size, at = max(len(fewer) // 2, 1), 0
         elif at < len(program.statements):
             at += size

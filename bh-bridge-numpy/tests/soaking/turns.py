@@ -17,7 +17,7 @@ def turns(draft):
 
 
 class _Loop:
-    """What a turn may do to these fields."""
+    """The statements of an iteration over these fields."""
 
     def __init__(self, draft, fields):
         self.draft, self.random, self.fields, self.made = draft, draft.random, fields, []
@@ -51,7 +51,7 @@ class _Loop:
         return f"{self.inner(field)} {self.random.choice(('=', '=', '-=', '+='))} {text}"
 
     def half(self):
-        """What lies between elements along an axis, and what it does to them."""
+        """Values between elements along an axis, and their effect on the elements."""
         field, other, axis = self.field(), self.field(), self.random.randrange(self.rank)
         low, high, inner = (self.axes(**{f"axis{axis}": place}) for place in (":-1", "1:", "1:-1"))
         between = self.draft.fresh()
@@ -75,7 +75,7 @@ class _Loop:
         return self.random.choice(ways)
 
     def late(self):
-        """What some turn leaves is kept, and read after the loop, or at once."""
+        """A value of some iteration is kept, and read after the loop, or at once."""
         field, name, turn = self.field(), self.draft.fresh(), self.random.randint(0, 1)
         corner = ", ".join(["1"] * self.rank)
         kept = (f"{field} * 2.0", f"{field}.copy()", f"float({field}[{corner}])", f"{field}[1:]")

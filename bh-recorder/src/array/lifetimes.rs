@@ -144,7 +144,7 @@ impl State {
             self.builder.freed_slots.push(entry.slot);
         }
         let base = &self.builder.batch.bases[index];
-        // What is born and dies in the batch is not held after its last use; what was there before is held until then.
+        // An array that is born and dies in the batch is not held after its last use; an older one is held until then.
         self.builder.live_bytes = self.builder.live_bytes.saturating_sub_unsigned(bytes);
         let held = &mut self.builder.held_bytes;
         if base.has(base_flags::BORN) {

@@ -45,7 +45,7 @@ impl Recorder {
     }
 }
 
-/// What a list of subscripts does to the number of dimensions.
+/// The effect of a list of subscripts on the number of dimensions.
 #[derive(Default)]
 struct Count {
     indices: usize,
@@ -94,7 +94,7 @@ impl SmallView {
                 Subscript::Slice { step: 0, .. } => return Err(bounds("slice step is zero")),
                 Subscript::Slice { start: first, stop, step } => {
                     let (first, count) = sliced(extents[from], first, stop, step);
-                    // What does not follow from the extent may overflow.
+                    // Products that the extent does not bound may overflow.
                     (shape[to], stride[to]) = (count, if count > 1 { steps[from] * step } else { 0 });
                     start += if count > 0 { first * steps[from] } else { 0 };
                     (from, to) = (from + 1, to + 1);

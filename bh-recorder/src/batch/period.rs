@@ -30,7 +30,7 @@ pub(crate) struct Period {
     lives: Vec<i64>,
     /// Ring of the bytes of arrays that exist but are not used any more, as differences.
     unused: Vec<i64>,
-    /// What is known of instructions before this position is complete.
+    /// Facts about instructions before this position are complete.
     complete: u64,
     /// The bytes that are not used any more there.
     unused_there: i64,

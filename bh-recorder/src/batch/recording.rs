@@ -34,7 +34,7 @@ pub struct Recording {
     recorder: Weak<Recorder>,
 }
 
-/// What a base of the batch stands for.
+/// The role of a base of the batch.
 enum Role {
     /// That of the argument at this position. The layout that it has afterwards, if the batch writes it.
     Argument(usize, Option<Layout>),
@@ -137,8 +137,8 @@ impl Drop for Recording {
 }
 
 impl Recorder {
-    /// What calls of one recording must have in common about their arrays: types, shapes, strides, which share memory and how,
-    /// and the orders that folds have there. `None` where an array's memory is shared with the program, or has no data.
+    /// The array properties that calls of one recording must share: types, shapes, strides, which share memory and how, and
+    /// the orders that folds have there. `None` where an array's memory is shared with the program, or has no data.
     pub fn guard(&self, arguments: &[ArrayId]) -> Result<Option<Vec<u64>>> {
         let mut state = self.state();
         let places = state.places_of(arguments)?;
@@ -236,7 +236,7 @@ impl State {
         results.iter().map(made).collect()
     }
 
-    /// What a base of the batch stands for.
+    /// The role of a base of the batch.
     fn role_of(&self, index: usize, trace: &Trace, places: &[u32], results: &[Made]) -> Result<Role> {
         let base = &self.builder.batch.bases[index];
         let id_of = |place: u32| self.bases.at(place).base.id;
@@ -418,6 +418,6 @@ fn refused(what: &str) -> Error {
 
 /// Can a constant of this operation be another number in another call?
 pub(crate) fn takes_any_number(opcode: Opcode) -> bool {
-    // What a power becomes depends on its exponent.
+    // The operations of a power depend on its exponent.
     opcode != Opcode::Power
 }

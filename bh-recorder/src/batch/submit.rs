@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[must_use = "nobody may run the batch otherwise"]
 pub(crate) struct Submitted {
     pub(crate) executor: Arc<Executor>,
-    /// What to wait for to see everything done.
+    /// The epoch to wait for until everything is done.
     pub(crate) epoch: u64,
     pub(crate) runner: Option<Runner>,
 }

@@ -14,7 +14,7 @@ use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use std::collections::HashMap;
 
-/// What sees the batches of a context. It is called under the recorder's lock, and must not call the recorder.
+/// Observes the batches of a context. It is called under the recorder's lock, and must not call the recorder.
 pub trait Tape: Send {
     /// Arrays whose ends the tape follows; `None` if it follows none. Where there are some, [`Tape::expect`] comes before each batch.
     fn followed(&self) -> Option<Vec<ArrayId>> {
@@ -64,7 +64,7 @@ pub trait Tape: Send {
 /// Work of a tape at the recorder whose batches it sees.
 pub type Errand = Box<dyn FnOnce(&Recorder) -> Result<()> + Send>;
 
-/// What a program has no handles on any more.
+/// The arrays on which a program has no handles any more.
 #[derive(Debug, Default)]
 pub struct Ending {
     /// For each base of a batch: does it end with the batch, but for the tape's own handles?
@@ -173,7 +173,7 @@ impl Recorder {
         if !entry.known {
             return Ok(());
         }
-        // What the batch under construction does with the array is known once the tapes have seen it.
+        // The uses of the array in the batch under construction are known once the tapes have seen it.
         let submitted = if used { Some(state.submit()?) } else { None };
         let tapes = state.tapes.all.iter().rev();
         let depends = tapes.clone().find(|(_, tape)| tape.depends(id)).map(|(_, tape)| tape.refusal());
@@ -238,7 +238,8 @@ impl State {
         self.tapes.ask_limit();
     }
 
-    /// What the program has no handles on behind the batch under construction. `followed`: arrays of the tape that asks.
+    /// The arrays without handles of the program behind the batch under construction. `followed`: arrays of the tape that
+    /// calls.
     fn ending(&self, followed: &[ArrayId]) -> Ending {
         let mut own: HashMap<u32, u32> = HashMap::new();
         let of = |handle: u32| self.handles.at(handle).base;

@@ -304,7 +304,7 @@ impl Recorder {
         let entry = state.bases.at(place);
         // A reader waits for the last writer, a writer for every user.
         let needed = if reads { entry.written } else { entry.epoch };
-        // What gets memory now may have that of arrays that are given up, unless that would mean to wait.
+        // New data may take the memory of arrays that are given up, unless that would mean to wait.
         let (bytes, fresh) = (entry.base.bytes(), !entry.known);
         let makes_room = fresh && bytes >= ROOM && state.builder.freed_bytes >= bytes;
         let makes_room = makes_room && state.executor()?.is_idle();
@@ -323,7 +323,7 @@ impl Recorder {
         // A batch that the access does not need stays where it is.
         let (executor, needed) = match pending {
             true => {
-                // What was made because a writer comes must not depend on the array again.
+                // Results that are made because a writer comes must not depend on the array again.
                 let submitted = if reads { state.submit_part() } else { state.submit() };
                 submitted.map(|submitted| (submitted.executor, submitted.epoch))?
             }
@@ -373,7 +373,7 @@ impl Recorder {
             if error.status != status::MEMORY || tried || executor.is_idle() && self.statistics().pending == 0 {
                 return Err(self.resolve(error));
             }
-            // What is given up by batches that were not run may be room enough.
+            // Batches that have not run yet may release enough memory.
             tried = true;
             let submitted = self.state().submit()?;
             submitted.executor.complete(submitted.epoch, patience)?;

@@ -275,7 +275,7 @@ impl Recorder {
                 // The stack may have copies from before the program's last write. A lost array has none, and stays lost.
                 let _ = refresh(data, &base);
             }
-            // What stays in place has an address.
+            // A pinned array needs an address.
             if pinned && !known {
                 data.map(&base, None, access::WRITE)?;
                 data.unmap(&base)?;

@@ -39,7 +39,7 @@ impl Frozen<'_> {
     /// Tells the stack that the process is about to fork. No context may be at work: a compiler that rests may keep another
     /// context's from its work.
     pub(crate) fn announce(&mut self) {
-        // What a component cannot do now it says when it is called.
+        // A component that cannot prepare now reports it when it is called.
         let _ = self.inform(fork::BEFORE);
     }
 

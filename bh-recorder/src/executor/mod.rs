@@ -52,7 +52,7 @@ struct Shared {
     work: Condvar,
     /// Everybody else waits here for progress.
     progress: Condvar,
-    /// Whoever calls into the stack holds it, but for calls that the stack takes from any thread.
+    /// A thread that calls into the stack holds it, except for calls that the stack takes from any thread.
     engine: Mutex<Engine>,
     dump: Option<PathBuf>,
 }
@@ -82,7 +82,7 @@ pub(super) struct Job {
     pub(super) work: u64,
 }
 
-/// Who is to run a batch, if the executor is idle.
+/// The thread that is to run a batch, if the executor is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runner {
     /// The executor thread.

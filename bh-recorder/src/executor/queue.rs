@@ -1,4 +1,4 @@
-//! What an executor has to do: batches to run, tickets to wait for, calls to make on its thread, and arrays in use.
+//! An executor's tasks: batches to run, tickets to wait for, calls to make on its thread, and arrays in use.
 
 use super::super::sync::ThreadId;
 use super::{Engine, ExecutorStatistics, Job};
@@ -15,7 +15,7 @@ const IN_FLIGHT: usize = 2;
 /// Batches that were given to the stack and are not done, at most.
 const OPEN_TICKETS: usize = 8;
 
-/// What a call gets at.
+/// The part of the stack that a call may use.
 pub(super) enum Reach<'a> {
     /// Everything, between batches.
     Engine(&'a mut Engine),

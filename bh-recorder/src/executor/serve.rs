@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Between two looks at a ticket, at first and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
 
-/// What came of a look at a ticket.
+/// The result of a look at a ticket.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
     Done,
@@ -44,7 +44,7 @@ impl Shared {
                 let wanted = queue.ticket_is_wanted();
                 (queue, look) = self.look_at_ticket(queue, wanted);
                 pause = if look == Look::Done { PAUSE.0 } else { longer(pause).min(PAUSE.1) };
-                // What came during the look found nobody asleep to wake.
+                // Requests that came during the look found no sleeping thread to wake.
                 let wanted = look == Look::Unknown && queue.ticket_is_wanted();
                 if look != Look::Done && !wanted && !queue.can_run() && !queue.has_call() {
                     queue.sleeping = true;
@@ -77,7 +77,7 @@ impl Shared {
         let mut engine = lock(&self.engine);
         let mut backend = engine.backend.take();
         if let Some(backend) = backend.as_deref_mut() {
-            // What the guard keeps is nobody's when the stack ends.
+            // Arrays of the shadows and the guard have no user when the stack ends.
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 let shadows = engine.digits.take().map_or(Ok(()), |mut digits| digits.drop_shadows(backend, |_| true));
                 engine.guard.end_log(backend).and(shadows)

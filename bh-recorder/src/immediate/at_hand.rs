@@ -1,8 +1,8 @@
 //! The short way of elementwise operations on small arrays that are computed already, without a place in the program, as nothing is
 //! recorded: on parts of arrays without handles of their own, and on whole arrays.
 //!
-//! What has to be recorded, what fails, and folds' orders other than C's are left to the general way, which is as if nothing
-//! had been tried.
+//! Operations that have to be recorded or fail, and folds in other orders than C's go the general way, as if nothing had been
+//! tried.
 
 use crate::array::small_view::{SmallView, goes_in_c_order};
 use crate::immediate::here::{Here, Made, Store, contiguous_strides};

@@ -1,7 +1,7 @@
-//! What bridges read and write, without an operation, of arrays whose data is at hand.
+//! Reads and writes by bridges, without an operation, of arrays that are already computed.
 //!
-//! A [`Hand`] holds the recorder's lock, so what is done with it must be short. What changes in the recorder is what the
-//! operation would have changed, orders of folds among it.
+//! A [`Hand`] holds the recorder's lock, so its uses must be short. They change the recorder as the operation would have,
+//! orders of folds included.
 
 use crate::array::small_view::goes_in_c_order;
 use crate::immediate::here::{Here, Made, Store};
@@ -13,7 +13,8 @@ use crate::{ArrayId, Recorder};
 use bh_bytecode::view::element_count;
 use bh_bytecode::{Constant, DType, View};
 
-/// What only moves elements, or looks at each once, is done at once on up to this many times the bytes of other operations.
+/// Operations that only move elements, or read each once, run immediately on up to this many times the bytes of other
+/// operations.
 pub const MOVED: u64 = 4;
 
 /// Access to the arrays that are at hand, and how many more may be made.

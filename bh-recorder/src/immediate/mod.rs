@@ -329,7 +329,7 @@ fn ask(calls: &dyn SharedCalls, operation: Operation<'_>, order: u16, operands: 
     let question = unsafe { ImmediateOperation::new(operation.opcode, operation.param, order, operands) };
     match calls.immediate(&question) {
         Err(error) if error.status == status::BOUNDS => Err(operation.failed(error)),
-        // What else fails fails again in its batch, where failures are told.
+        // Other failures repeat in the operation's batch, which reports them.
         answer => Ok(answer.unwrap_or(false)),
     }
 }

@@ -80,7 +80,7 @@ impl State {
         let _state = DefaultFloatState::enter();
         // SAFETY: the inputs live through the call.
         let question = unsafe { ScalarOperation::new(opcode, operation.param, dtype, inputs) };
-        // What fails fails again in its batch, where failures are told.
+        // An operation that fails here fails again in its batch, which reports it.
         let answer = evaluator.evaluate(&question).ok()?;
         (answer.known == 1 && answer.value.dtype == dtype as u8).then_some(answer.value)
     }
@@ -105,7 +105,7 @@ impl State {
         if self.takes_value(handle) && self.running.as_ref().is_some_and(|running| running.evaluator.is_some()) {
             let pending = self.first_pending();
             let entry = self.bases.at_mut(self.handles.at(handle).base);
-            // What was recorded meanwhile has made another one.
+            // An operation recorded meanwhile has written another value.
             if entry.scalar.is_none() && entry.written < pending {
                 entry.scalar = Some(Scalar { value, written: true });
             }

@@ -1,9 +1,9 @@
-//! Settled bases: small ones whose data is at hand, in memory of the recorder's own.
+//! Settled bases: small ones that are already computed, in memory of the recorder's own.
 //!
-//! What is settled follows from the program alone, never from what happens to be done. A base is settled by the first
-//! operation or write that gives it its data at once, and by a read of all of it; a batch that writes it ends that. The stack
+//! The program alone decides which bases are settled, never the progress of batches. A base is settled by the first operation
+//! or write that gives it its data immediately, and by a read of all of it; a batch that writes it unsettles it. The stack
 //! gets a copy when a batch first needs the base: as the base's first data, or, if the stack has older data, as those of a
-//! base of their own, which the batch copies in its place. So what is changed at once never meets what a batch still reads.
+//! base of their own, which the batch copies in its place. So immediate changes never affect data that a batch still reads.
 
 use crate::array::small_view::SmallView;
 use crate::data::{dense_stride, element_address};
@@ -121,7 +121,7 @@ impl State {
         let Some(Settled { home: Home::Own(data), given: given @ false }) = &mut entry.settled else { return };
         *given = true;
         self.unwritten -= 1;
-        // What is larger than little is not worth a copy.
+        // Larger data is not worth a copy.
         let is_little = data.bytes as u64 <= self.running.as_ref().map_or(0, |running| running.options.immediate_bytes);
         let mut own = if is_little || entry.maps > 0 { data.copied() } else { None };
         if own.is_none()
@@ -242,7 +242,7 @@ impl Recorder {
         if entry.settled.is_some() && (entry.mapped_for_writing || writes && entry.maps > 0) {
             return Err(Error::new(status::ARGUMENT, "the array is mapped; unmap it first"));
         }
-        // What the stack has is looked at, or kept where the program writes nothing.
+        // Data in the stack is mapped there, as the parts that the program does not write must stay.
         let elsewhere = entry.settled.is_none() && entry.known && mode & access::DISCARD == 0;
         if writes && (elsewhere || !state.takes_data(handle)) {
             return Ok(None);

@@ -81,7 +81,7 @@ impl Recorder {
             return state;
         }
         drop(state);
-        // What is not settled is recorded.
+        // An operation whose arrays are not settled is recorded.
         let _ = used.try_for_each(|(array, part)| self.settle_waited(array, part, kind).map(drop));
         self.state()
     }
@@ -157,7 +157,7 @@ impl Recorder {
             return Ok(false);
         }
         let base = held.base;
-        // What cannot be mapped fails again in the access itself.
+        // A base that cannot be mapped fails again in the access itself.
         let mapped = reach(&mut |data| Ok(data.map(&base, None, mode).ok().map(SendPtr)))?;
         let Some(data) = mapped else { return Ok(false) };
         let mut state = self.state();

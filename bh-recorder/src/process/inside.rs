@@ -20,7 +20,7 @@ thread_local! {
 
 /// While it lives, `pthread_cancel` waits: it would unwind frames that do not expect it.
 pub struct Inside {
-    /// What was before, for the outermost one.
+    /// The thread's cancellation state before, for the outermost one.
     cancel: Option<c_int>,
     running: bool,
 }

@@ -1,4 +1,4 @@
-//! What the whole process does to contexts: it forks, and it exits without shutting them down.
+//! Events of the whole process: it forks, and it exits without shutting contexts down.
 
 pub(crate) mod floating;
 pub(crate) mod inside;
@@ -196,7 +196,7 @@ struct Held {
 type AllHeld = (Vec<Held>, MutexGuard<'static, Vec<Weak<Recorder>>>, Vec<Box<dyn Any>>);
 
 thread_local! {
-    /// What the forking thread holds.
+    /// The locks that the forking thread holds.
     static HELD: RefCell<Option<AllHeld>> = const { RefCell::new(None) };
 }
 

@@ -9,7 +9,7 @@ use bh_core::abi::status;
 use bh_core::error::{Error, Result};
 use std::sync::MutexGuard;
 
-/// What a piece is made of.
+/// The contents of a piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Filling {
     /// Elements of the source with this number.

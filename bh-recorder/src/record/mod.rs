@@ -45,7 +45,7 @@ pub(crate) enum Source {
     Constant(Constant),
 }
 
-/// What is recorded, besides operands.
+/// A recorded operation, besides its operands.
 #[derive(Clone, Copy)]
 pub(crate) struct Operation<'a> {
     pub(crate) opcode: Opcode,
@@ -399,15 +399,15 @@ impl State {
     }
 
     pub(crate) fn count_work(&mut self, handle: u32) {
-        // What is repeated is read once.
+        // Repeated elements are read once.
         let handle = self.handles.at(handle);
         let base = &self.bases.at(handle.base).base;
         let bytes = handle.view.len.min(base.len) as u64 * base.dtype().size() as u64;
         self.builder.work_bytes = self.builder.work_bytes.saturating_add(bytes);
     }
 
-    /// What an operation on this operand asks for. Before a batch works on exported memory, the stack is told that the user
-    /// may have changed it.
+    /// The follow-up of an operation on this operand. Before a batch works on exported memory, the stack must learn that the
+    /// user may have changed it.
     #[inline]
     pub(crate) fn followup(&mut self, handle: u32) -> Followup {
         let entry = self.bases.at(self.handles.at(handle).base);

@@ -53,7 +53,7 @@ mod tests {
         }
     }
 
-    /// What the bounds above rest on.
+    /// The bounds above depend on this.
     #[test]
     fn cubes_are_off_by_more_than_a_unit_and_less_than_two() {
         let error = |bits: u32| {

@@ -1,5 +1,5 @@
-//! What the configuration asks of operations, which their instructions carry: the rule for floats beyond integer types, and results
-//! with the same bits everywhere.
+//! Options of the configuration that instructions carry: the rule for floats beyond integer types, and results with the same
+//! bits everywhere.
 
 use crate::Options;
 use crate::record::{Operation, Source};

@@ -1,4 +1,4 @@
-//! What the recorder asks of the stack below it.
+//! The interface between the recorder and the stack below it.
 
 use crate::data::{Data, SharedData};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
@@ -17,7 +17,7 @@ pub trait Backend: Data + Send {
     /// The counter that new base identities are taken from, shared with the components.
     fn base_ids(&self) -> Arc<AtomicU64>;
 
-    /// What the stack can do.
+    /// The stack's capabilities.
     fn capabilities(&mut self) -> Capabilities;
 
     /// Runs a batch; an empty list of blocks stands for a batch without partition.
@@ -42,13 +42,13 @@ pub trait Backend: Data + Send {
         None
     }
 
-    /// What computes operations on scalars at once, from any thread, if the stack has that.
+    /// Calls that compute operations on scalars immediately, from any thread, if the stack has them.
     fn evaluator(&mut self) -> Option<Arc<dyn SharedCalls>> {
         None
     }
 
-    /// What carries out operations on little data at once, from any thread, and where memory for that is counted, if the stack
-    /// has that.
+    /// Calls that run operations on little data immediately, from any thread, and the services that count their memory, if
+    /// the stack has them.
     fn immediate_calls(&mut self) -> Option<(Arc<dyn SharedCalls>, Arc<Services>)> {
         None
     }
@@ -176,7 +176,7 @@ impl Backend for Stack {
     }
 
     fn poll(&mut self, ticket: Ticket) -> Option<bool> {
-        // Whatever else is wrong, waiting finds out.
+        // Waiting reports all other errors.
         Stack::poll(self, ticket).ok()
     }
 

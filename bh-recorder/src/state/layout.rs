@@ -25,7 +25,7 @@ impl Layout {
         self.code == 0
     }
 
-    /// What of it decides the orders of folds of a view; nothing, where they are those of memory.
+    /// The words that decide the orders of folds of a view; none if the orders are those of memory.
     pub(crate) fn words(&self, view: &SmallView) -> impl Iterator<Item = u64> + use<> {
         let word = u64::from(self.code) | u64::from(self.readers) << 16 | u64::from(self.view == view.hash) << 24;
         (!self.is_own()).then_some(word).into_iter()

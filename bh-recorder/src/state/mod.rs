@@ -1,4 +1,4 @@
-//! What a context knows about its arrays: data, and how it is kept. The rooms of the crate say what becomes of it.
+//! The state of a context's arrays: their data, and how it is kept. The other modules change it.
 
 pub(crate) mod gate;
 pub(crate) mod layout;
@@ -97,7 +97,7 @@ pub(crate) struct BaseEntry {
     pub(crate) recipe: Option<Box<Recipe>>,
     /// Recipes that read it.
     pub(crate) readers: u32,
-    /// What it is to the history of recipes, until it is used behind the batch that made it; 0: nothing.
+    /// Its key in the history of recipes, until it is used behind the batch that made it; 0: none.
     pub(crate) watched: u64,
 }
 
@@ -140,7 +140,7 @@ pub(crate) struct State {
     pub(crate) little: Little,
     /// The trace under way.
     pub(crate) trace: Option<Trace>,
-    /// What sees batches before they are handed over.
+    /// Observers of batches before they are handed over.
     pub(crate) tapes: Tapes,
     pub(crate) recipes: Recipes,
     /// A batch that is closed and not handed over.
@@ -155,7 +155,7 @@ pub(crate) struct State {
     pub(crate) ended: Option<Error>,
 }
 
-/// What exists between start and shutdown.
+/// The state between start and shutdown.
 pub(crate) struct Running {
     pub(crate) executor: Arc<Executor>,
     pub(crate) ids: Arc<AtomicU64>,
@@ -171,13 +171,13 @@ pub(crate) struct Running {
     pub(crate) options: Options,
 }
 
-/// What carries out operations at once. Not to be used once the executor has ended.
+/// The calls that run operations immediately. Not to be used once the executor has ended.
 pub(crate) struct Immediate {
     pub(crate) calls: Arc<dyn SharedCalls>,
     pub(crate) services: Arc<Services>,
 }
 
-/// What has to follow after something was recorded.
+/// The follow-up of a recorded operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Followup {
     Nothing,

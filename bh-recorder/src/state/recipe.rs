@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The most structures that are remembered.
 const REMEMBERED: usize = 1 << 16;
 
-/// What is known of results, and which ones are recipes now.
+/// Facts about results, and the present recipes.
 #[derive(Default)]
 pub(crate) struct Recipes {
     /// Places of the bases that are recipes.

@@ -149,7 +149,7 @@ fn a_stack_with_thread_affinity_serves_data_calls_between_the_chunks_of_a_batch(
     let slow = add(&recorder, other, other);
     recorder.flush().unwrap();
     log.gate.await_arrivals(reached + 1);
-    // What the batch does not use is at hand.
+    // Arrays that the batch does not use can be read.
     assert_eq!(values(&recorder, finished), [1.0, 2.0]);
     let new = array(&recorder, &[3], &[7.0; 3]);
     assert_eq!(values(&recorder, new), [7.0; 3]);

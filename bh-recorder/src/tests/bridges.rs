@@ -1,4 +1,4 @@
-//! What bridges in Rust rely on: described results, handles that free themselves, places as numbers, waits that end.
+//! The interface for bridges in Rust: described results, handles that free themselves, places as numbers, waits that end.
 
 use super::*;
 use bh_bytecode::View;
@@ -69,7 +69,7 @@ fn places_are_looked_up_when_an_error_names_them() {
     assert_eq!(asked.load(Ordering::SeqCst), 0);
     let error = recorder.sync().unwrap_err();
     assert_eq!(error.origin, Some(("script4.py".to_owned(), 40)), "{error}");
-    // Whoever reads it later gets the same place.
+    // Later reads get the same place.
     let mut value = [0.0f64; 3];
     // SAFETY: three elements are written.
     let again = unsafe { recorder.read(bad, value.as_mut_ptr().cast(), None) }.unwrap_err();

@@ -140,7 +140,7 @@ fn fused_programs_are_checked_where_they_store() {
         .map(|batch| batch.instrs.iter().filter(|instr| !instr.opcode.is_system()).count())
         .max();
     assert!(most.unwrap() >= 3);
-    // What is there is not reported again, and the context goes on.
+    // NaN in the inputs are not reported again, and the context goes on.
     let kept = add(&recorder, twice, twice);
     assert!(values(&recorder, kept)[1].is_nan());
     assert_eq!(values(&recorder, add(&recorder, a, a)), [8.0, 0.0, -2.0, 18.0]);
@@ -352,7 +352,7 @@ fn digits_are_lost_where_numbers_cancel() {
     // Whole numbers are exact.
     let whole = made(Opcode::Add, &[number(3.0), number(4.0)], 8);
     assert!(digits_at(&recorder, 8) > 15.8, "{}", digits_at(&recorder, 8));
-    // What the program writes itself has its own value in all shadows.
+    // Numbers that the program writes itself have their own values in all shadows.
     // SAFETY: three elements.
     unsafe { recorder.write(direct, [1.0f64, 2.0, 3.0].as_ptr().cast(), None).unwrap() };
     let sum = made(Opcode::Add, &[Input::Array(direct), number(1.0)], 9);

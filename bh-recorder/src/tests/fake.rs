@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::ThreadId;
 
-/// What is called while a batch waits.
+/// A function that runs while a batch waits.
 type Between = dyn Fn() + Send + Sync;
 
 /// A door that batches wait at.
@@ -62,7 +62,7 @@ impl Gate {
     }
 }
 
-/// What the stack saw, shared with the test.
+/// The calls that the stack received, shared with the test.
 #[derive(Clone, Default)]
 pub(crate) struct Log {
     pub(crate) batches: Arc<Mutex<Vec<Batch>>>,

@@ -16,7 +16,7 @@ fn rows<T: Element>(recorder: &Recorder, columns: usize, numbers: &[T]) -> Input
     Input::Array(array)
 }
 
-/// What the next wait reports of a fold over some axes.
+/// The next wait's report about a fold over some axes.
 fn reported(recorder: &Recorder, opcode: Opcode, axes: u16, input: Input) -> Option<String> {
     let made = recorder.operate_new(opcode, axes, None, &[input], HERE).unwrap();
     let text = recorder.sync().err().map(|error| error.to_string());

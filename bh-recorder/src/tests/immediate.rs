@@ -276,7 +276,7 @@ fn step(recorder: &Recorder, dice: &mut Dice, arrays: &mut [ArrayId], told: &mut
     let (a, b) = (random_part(recorder, dice, first), random_part(recorder, dice, second));
     let input = |dice: &mut Dice| if dice.roll(4) == 0 { number(dice.roll(9) as f64) } else { Input::Array(b) };
     let opcode = [Opcode::Add, Opcode::Subtract, Opcode::Maximum, Opcode::Multiply][dice.roll(4) as usize];
-    // What does not fit is refused, in the same way whoever carries it out.
+    // Operands that do not fit are refused, in the same way on every path.
     let made = match dice.roll(12) {
         0..4 => recorder.operate(opcode, 0, a, &[Input::Array(a), input(dice)], HERE).map(|()| None),
         4 => recorder.operate(Opcode::Copy, 0, a, &[input(dice)], HERE).map(|()| None),
@@ -312,7 +312,7 @@ fn step(recorder: &Recorder, dice: &mut Dice, arrays: &mut [ArrayId], told: &mut
     }
 }
 
-/// What a program of this seed is told.
+/// The values and errors of a program of this seed.
 fn run(seed: u64, immediate_bytes: u64, recipes: Recipes) -> (Vec<Vec<u64>>, u64) {
     let max_instructions = if seed.is_multiple_of(2) { 1000 } else { 30 };
     let (recorder, _) = immediate_with(Options { immediate_bytes, recipes, max_instructions, ..Options::default() });

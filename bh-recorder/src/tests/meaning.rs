@@ -1,4 +1,4 @@
-//! What recorded programs compute, and which ones are refused.
+//! Results of recorded programs, and refused programs.
 
 use super::*;
 use bh_core::abi::{access, status};
@@ -138,7 +138,7 @@ fn failures_come_once_with_their_line_and_poison_stays() {
     let again = recorder.read_scalar(recorder.derive(bad, |view| view.index(0, 0)).unwrap()).unwrap_err();
     assert_eq!(again.origin, error.origin);
     assert_eq!(values(&recorder, good), [5.0]);
-    // Whoever waits first hears of it, also if it reads something else.
+    // The first wait reports the failure, also if it is for another array.
     let other = array(&recorder, &[3], &[5.0; 3]);
     recorder.operate_new(Opcode::Gather, 0, None, &[Input::Array(a), Input::Array(far)], HERE).unwrap();
     // A flush would tell of the failure if the batch were done by then.

@@ -1,4 +1,4 @@
-//! What the configuration says of batches.
+//! Options of batches.
 
 use super::*;
 

@@ -3,7 +3,7 @@
 use super::*;
 use bh_bytecode::{Base, Batch, DType, Instr, Operand, View};
 
-/// What a tape has seen and got.
+/// Operations and arrays that a tape has received.
 #[derive(Default)]
 struct Seen {
     operations: Vec<Opcode>,

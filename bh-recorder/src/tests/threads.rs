@@ -1,4 +1,4 @@
-//! Who runs batches, and many threads on one context.
+//! The threads that run batches, and many threads on one context.
 
 use super::*;
 use bh_core::abi::capability;

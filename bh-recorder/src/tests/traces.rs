@@ -70,7 +70,7 @@ fn what_is_not_repeated_is_refused() {
     assert!(refused(recorder.begin_trace(&[a]).unwrap_err()).contains("traces"));
     let sum = add(&recorder, a, other);
     assert!(refused(recorder.end_trace(&[a], &[sum]).err().unwrap()).contains("program.c:7"));
-    // What was recorded is done all the same.
+    // The recorded operations run all the same.
     assert_eq!(values(&recorder, sum), [6.0; 3]);
     recorder.begin_trace(&[a]).unwrap();
     let kept = add(&recorder, a, a);
@@ -117,7 +117,7 @@ fn marked_constants_are_those_of_the_call() {
     assert_eq!(values(&recorder, made[0].array), [100.5, 101.0, 101.5]);
 }
 
-/// What a trace of `a + a` gives if another thread does something in its midst.
+/// The recording and the values of a trace of `a + a` during which another thread works.
 fn disturbed(work: impl FnOnce(&Recorder) + Send) -> (Option<Recording>, Vec<f64>) {
     let (recorder, _) = context(Options::default());
     let a = array(&recorder, &[3], &[1.0, 2.0, 3.0]);

@@ -52,7 +52,7 @@ def install():
 
 
 class _OfClass:
-    """What the class has under a name, told by the class of the class: its arrays find their own past it, as fast as ever."""
+    """An attribute that the metaclass gives the class; lookup on its arrays bypasses it, and is as fast as before."""
 
     def __init__(self, name, value):
         self.name, self.value = name, value
@@ -73,7 +73,7 @@ def _attribute(name, own):
 
 
 _METHOD = type(vars(ndarray)["sum"])
-# What NumPy looks up in the class itself at each call, and what is no matter of instances.
+# Names that NumPy looks up in the class itself at each call, and names that instances have no use for.
 _LEFT = "__array_ufunc__ __array_function__ __new__ __class_getitem__ __class__ __doc__ __module__ __array_priority__ __hash__".split()
 
 

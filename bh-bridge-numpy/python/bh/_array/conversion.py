@@ -40,7 +40,7 @@ def mask_from(where):
 
 
 def assigned(value, dtype):
-    """What is assigned to an array of this type: numbers and lists are converted by NumPy, which says what does not fit."""
+    """The value to assign to an array of this type: NumPy converts numbers and lists, and raises errors for values that do not fit."""
     if type(value) is not ndarray:
         return native(np.array(lower_nested(value), dtype, copy=None))
     if value.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
@@ -61,11 +61,11 @@ def warn(text, category):
     warnings.warn_explicit(text, category, file, line or 1, registry=_warned.setdefault(file, {}))
 
 
-# What was warned of, by files: most filters show a warning once for each line.
+# Registries of shown warnings, by file: most filters show a warning once for each line.
 _warned = {}
 
 
-# What stands for the type of objects.
+# Names of the type of objects.
 _OBJECTS = (builtins.object, "O", np.object_)
 
 
@@ -102,7 +102,7 @@ def astype(array, dtype, copy=False):
     return _native.cast_in_order(array, code)
 
 
-# What `called` need not look at: the integers of 64 bits that results have anyway.
+# Types that `called` need not check: the integers of 64 bits that results have anyway.
 _USUAL = (int, np.int64, np.uint64, np.dtype("int64"), np.dtype("uint64"), "i8", "u8", "int64", "uint64", "int")
 
 
@@ -170,7 +170,7 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, lik
     limit = {"ndmax": ndmax} if ndmax is not None else {}
     shown = _shown(object, dtype, copy)
     if shown is not None:
-        # Whoever shows an array has copied it if it had to be copied.
+        # An object that shows itself as an array has made the copy if one is needed.
         object, copy = shown
     if not copy and isinstance(object, np.ndarray) and object.base is not None:
         view = shown_by(object)
@@ -265,7 +265,7 @@ def _shown(value, dtype, copy):
     return (made, left) if type(made) is ndarray else None
 
 
-# What is no object of another class that shows itself as an array.
+# Classes whose objects do not show themselves as arrays by a protocol.
 _PLAIN = {ndarray, np.ndarray, list, tuple, int, float, complex, bool, str, bytes}
 
 

@@ -1,4 +1,4 @@
-"""What arrays hand out about themselves: flags, and their elements in C order."""
+"""Views of an array's properties: its flags, and its elements in C order."""
 
 import itertools
 
@@ -16,7 +16,7 @@ _WRONG_KEY = "only integers, slices (`:`), ellipsis (`...`) and integer or boole
 
 
 class Flags:
-    """What is known of an array's memory."""
+    """The properties of an array's memory."""
 
     def __init__(self, array):
         self._array = array
@@ -142,7 +142,7 @@ class flatiter:
             search.put(self.base, self._numbers().reshape(-1)[key], values)
 
     def _elements(self, key, value):
-        """What is assigned, as elements; what does not fit into one element is an error of another class, as in NumPy."""
+        """The assigned value, as elements; a value that does not fit into one element is an error of another class, as in NumPy."""
         if not isinstance(key, (int, np.integer)):
             return assigned(value, self.base.dtype).reshape(-1)
         try:

@@ -355,8 +355,8 @@ def _chooses_nothing(array, key, value):
 
 
 def get(array, key, in_c=False):
-    """What an advanced key selects: a new array; for the indices of a loop the view that they go over. In memory, the dimensions of
-    index arrays come first, unless the array is to be in C's order."""
+    """The elements that an advanced key selects: a new array; for the indices of a loop the view that they go over. In memory, the
+    dimensions of index arrays come first, unless the array is to be in C's order."""
     if any(hasattr(part, "factors") for part in (key if type(key) is tuple else (key,))):
         return _affine(array, key)
     if isinstance(key, tuple) and (type(key) is not tuple or range in map(type, key)):
@@ -449,8 +449,7 @@ def set(array, key, value):
 
 
 def element_of(value, dtype, single=True):
-    """What an element of an array of this type becomes by an assignment, as NumPy has it; of a single one, or of an array without
-    dimensions."""
+    """The value of an element of an array of this type after an assignment, as in NumPy; of a single one, or of a 0-d array."""
     element = np.empty(1, dtype)
     if type(value) is ndarray:
         # Of several elements there is nothing but an error.

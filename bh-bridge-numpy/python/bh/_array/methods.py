@@ -275,7 +275,7 @@ ndarray.__numpy_dtype__ = property(_as_type)
 
 
 def _symbolic(self):
-    """What SymPy makes of a number that is not computed yet; of arrays it makes its own arrays by their elements."""
+    """SymPy's form of a number that is not computed yet; from arrays SymPy makes its own arrays by their elements."""
     if not self._scalar:
         raise AttributeError("arrays are no numbers")
     from sympy import sympify

@@ -1,4 +1,4 @@
-"""What Python and other libraries ask arrays for: text, pickles, memory, their namespace, and functions of NumPy."""
+"""The protocols of arrays for Python and other libraries: text, pickles, memory, their namespace, and functions of NumPy."""
 
 import sys
 import weakref
@@ -236,14 +236,14 @@ def __array_namespace__(self, *, api_version=None):
         raise ValueError("Only None and strings are allowed as the Array API version")
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
         raise ValueError(f'Version "{api_version}" of the Array API Standard is not supported.')
-    # Whoever asks takes all libraries' results for arrays, also those without dimensions.
+    # A caller that asks for the namespace expects arrays from all functions, also without dimensions.
     _native.follow_array_api(True)
     return bh
 
 
 @method
 def _array_ufunc(self, function, method, *inputs, **kwargs):
-    """What `__array_ufunc__` does with calls that the table of known calls does not serve."""
+    """Serves calls of `__array_ufunc__` that the table of known calls does not serve."""
     if not isinstance(function, _ufunc.ufunc):
         raise TypeError("the first argument must be a universal function")
     if function is np.matmul and method == "__call__" and not kwargs and not any(map(_ufunc.overrides, inputs)):
@@ -278,7 +278,7 @@ def _is_number(value):
     return type(value) is np.ndarray and value.ndim == 0 and value.dtype.kind in "biufc"
 
 
-# What libraries prepare their arguments with, which they then hand to code in C.
+# Functions by which libraries prepare the arguments that they then pass to code in C.
 _PREPARING = {np.atleast_1d, np.atleast_2d, np.atleast_3d}
 
 
@@ -304,7 +304,7 @@ def __array_function__(self, function, types, args, kwargs):
 
 @method
 def __arrow_array__(self, type=None):
-    """What Arrow holds of an array."""
+    """The Arrow array of the elements."""
     import pyarrow
 
     return pyarrow.array(np.asarray(self), type=type)
@@ -312,8 +312,8 @@ def __arrow_array__(self, type=None):
 
 @method
 def __conform__(self, protocol):
-    """What a database stores (PEP 246): the adapters of NumPy's numbers and arrays, or those themselves. SQLite takes numbers that are
-    floats for such, others for their bytes."""
+    """The value that a database stores (PEP 246): the adapters of NumPy's numbers and arrays, or those themselves. SQLite stores numbers
+    that are instances of float as floats, others as bytes."""
     sqlite3 = sys.modules.get("sqlite3")
     if sqlite3 is None or protocol is not sqlite3.PrepareProtocol:
         return None

@@ -1,4 +1,4 @@
-"""What NumPy's programs do with the class of arrays itself: make arrays, ask for instances, derive classes.
+"""NumPy programs' uses of the class of arrays itself: making arrays, checking instances, deriving classes.
 
 The class of bh's arrays is native. A class derived from it is one derived from NumPy's arrays, whose instances NumPy computes
 with: what such a class overrides has no place in a batch.
@@ -41,7 +41,7 @@ class _Inherited:
 
 
 class Derived(np.ndarray):
-    """What classes derived from the class of arrays are derived from: NumPy's class, in methods that ask for bh's."""
+    """The base of classes derived from the class of arrays: NumPy's class, in methods that ask for bh's."""
 
     def __init_subclass__(cls, **keywords):
         """Makes methods by which a class decides about functions meet what the program knows."""
@@ -72,7 +72,7 @@ class Derived(np.ndarray):
         return fallback.lift(super().nonzero())
 
     def __array_function__(self, function, types, args, kwargs):
-        """What functions do without a class that decides, by NumPy, which sees the memory of arrays of bh among the arguments."""
+        """Calls functions that the class does not override, by NumPy, which sees the memory of arrays of bh among the arguments."""
         if native_class in types:
             types, show = tuple(kind for kind in types if kind is not native_class), fallback.Shown()
             args, kwargs = tuple(map(show, args)), {name: show(value) for name, value in kwargs.items()}
@@ -217,7 +217,7 @@ class ArrayClass(type):
         return issubclass(other, np.ndarray) or type.__subclasscheck__(cls, other)
 
     def __dir__(cls):
-        # What numbers have is no matter of the class.
+        # Attributes that only numbers have are not attributes of the class.
         return [name for name in super().__dir__() if name.startswith("_") or hasattr(np.ndarray, name)]
 
 

@@ -98,7 +98,7 @@ def restore(path):
 
 
 def _kept(folder):
-    """What a checkpoint's folder has, by name."""
+    """The arrays of a checkpoint's folder, by name."""
     manifest, sum_file = (folder / _NAMES).read_bytes(), folder / _SUM
     # Older checkpoints have no sum.
     if sum_file.exists() and sum_file.read_text() != str(_sum_of(manifest)):
@@ -153,7 +153,7 @@ def _restored(folder, entry):
 
 
 def _mark(value):
-    """What tells an array from others: type, shape, and a sum over its elements."""
+    """A mark of an array: type, shape, and a sum over its elements."""
     own = _sum(value) if type(value) is _native.ndarray else _sum_of(value.tobytes())
     return [value.dtype.str, list(value.shape), own]
 

@@ -16,7 +16,7 @@ ndarray = _native.ndarray
 # Less goes through the first rank, as in files of NumPy's format.
 _SHARED_BYTES = 1 << 20
 
-# What goes through the first rank does so in pieces of about so many bytes.
+# Data passes through the first rank in pieces of about so many bytes.
 _PIECE_BYTES = 1 << 26
 
 # The method takes the file that was named last.

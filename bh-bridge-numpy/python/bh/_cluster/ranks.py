@@ -29,7 +29,7 @@ def _end():
 
 
 def brought():
-    """What was brought to one rank to be done there: how often, the operation, line and file."""
+    """Operations that ran on one rank: how often, the operation, line and file."""
     lines = _native.Stack().message("cluster brought").splitlines()
     return [(int(count), name, int(line), file) for count, name, line, file in (text.split("\t") for text in lines)]
 
@@ -149,7 +149,7 @@ def _call(packed, rank, blocks, own):
 
 
 def called(request):
-    """What a rank makes of its blocks, as bytes; the request is the cluster manager's."""
+    """A rank's result for its blocks, as bytes; the request is the cluster manager's."""
     place = 0
 
     def number():

@@ -158,7 +158,7 @@ def arange(first=None, /, stop=None, step=1, dtype=None, *, start=None, device=N
     code = code_of(kind if dtype is None else dtype)
     numbers = all(isinstance(value, (int, float)) for value in values)
     if code is None or code in (BOOL, *range(COMPLEX64, len(CODE))) or not numbers or values[2] == 0:
-        # What has no zero, such as dates, needs to know whether a stop was given.
+        # Types without a zero, such as dates, need to know whether a stop was given.
         given = (start, stop, step) if two else (stop,)
         return fallback.lift(np.arange(*given, dtype=dtype))
     start, stop, step = values
@@ -170,7 +170,7 @@ def arange(first=None, /, stop=None, step=1, dtype=None, *, start=None, device=N
     if not all(map(math.isfinite, (start, stop, step))):
         return fallback.lift(np.arange(start, stop, step, dtype))
     quotient = (stop - start) / step
-    # What underflows is one element, as in NumPy.
+    # A quotient that underflows gives one element, as in NumPy.
     count = math.ceil(quotient) if quotient or stop == start else int(math.copysign(1, quotient) > 0)
     if not -1 < count < 2**62 or code < code_of(np.float32):
         return fallback.lift(np.arange(start, stop, step, dtype))

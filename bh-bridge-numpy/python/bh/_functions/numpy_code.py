@@ -149,7 +149,7 @@ def _is_adapted(function):
 
 
 def _joined_at_once(numpys, original, key):
-    """What an object of NumPy joins, if that is little and computed; else None."""
+    """NumPy's object joins the arrays if they are small and computed; else None."""
     parts = key if type(key) is tuple else (key,)
     try:
         shown = tuple(immediate.moved(part) for part in parts)
@@ -169,7 +169,7 @@ def _numbered_at_once(original, key):
     return fallback.lift(original[key]) if count <= immediate.MOST[COMPUTED] and not here.records else None
 
 
-# What the bounds and the steps of a range may be.
+# The types of the bounds and the step of a range.
 _BOUNDS = {int, float, complex, type(None)}
 
 

@@ -63,7 +63,7 @@ def _truth(name, function, doc):
         where = True if where is _NO_VALUE else where
         if type(a) is not ndarray and (_is_theirs(a) or fallback.has_own(a, name)):
             return _by_class(getattr(np, name), a, axis=axis, out=out, keepdims=keepdims, where=where)
-        # What NumPy has to reduce, such as objects, becomes truth values first.
+        # Elements that NumPy has to reduce, such as objects, become truth values first.
         kind = None if type(a) is ndarray else bool
         return fallback.given(_u[function].reduce(a, axis, kind, out, keepdims, _NO_VALUE, where))
 

@@ -42,7 +42,7 @@ class Graph:
 
     def __init__(self, stages):
         self._stages = stages
-        # What the last run counted, by stage.
+        # The last run's counters, by stage.
         self.counters = {}
 
     def __rshift__(self, other):

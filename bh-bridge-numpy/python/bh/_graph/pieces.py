@@ -67,7 +67,7 @@ def settle(piece):
 
 
 class Kind:
-    """What a stage says of its pieces: "float64[:, 3]" or an element type for arrays, a class, or a tuple of such."""
+    """The declared kind of a stage's pieces: "float64[:, 3]" or an element type for arrays, a class, or a tuple of such."""
 
     def __init__(self, said):
         self.said, self.dtype, self.shape, self.type, self.parts = said, None, None, None, None

@@ -24,7 +24,7 @@ copyreg.pickle(_native.Error, lambda error: (_error, error.args))
 
 def main(places):
     """Serves until the other side ends. `places` are the numbers of files: the connection, then shared memory in and out."""
-    # Who interrupts the program interrupts its own process; this one ends with the connection.
+    # An interrupt ends the program's own process; this one ends with the connection.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = multiprocessing.connection.Connection(places[0])
     inward, outward = Slots(places[1:3]), Slots(places[3:5])

@@ -28,7 +28,7 @@ class _Stopped(Exception):
 
 
 class _Run:
-    """What the threads of one run share, under one lock."""
+    """The state that the threads of one run share, under one lock."""
 
     def __init__(self, names):
         self.change, self._at_work = threading.Condition(), dict.fromkeys(names, 0)
@@ -133,7 +133,7 @@ class _Worker:
             try:
                 piece = self._arrive.get()
             except GraphError:
-                # What came before goes on first.
+                # Earlier pieces go on first.
                 while self._begun:
                     self._finish()
                 raise
@@ -150,7 +150,7 @@ class _Worker:
         try:
             self._begun.append(self._group.begin(pieces, self._count))
         except Failed as failed:
-            # What came before goes on first, or fails first.
+            # Earlier pieces go on first, or fail first.
             while self._begun:
                 self._finish()
             self._fail(failed.task, self._calls, failed.__cause__)
@@ -262,7 +262,7 @@ def _guarded(work, arrive, leave):
 
 
 def _taken(run, last, name, arrive):
-    """What the last stage makes of the pieces, one after the other."""
+    """The last stage's results for the pieces, one after the other."""
     stack, number = last.stack or _pieces.present_stack(), 0
     while (piece := arrive.get()) is not _END:
         run.begins(name)

@@ -1,4 +1,4 @@
-"""What the process of a task graph's stage gets before the first piece: its tasks, and how the program imports NumPy."""
+"""The setup of the process of a task graph's stage before the first piece: its tasks, and how the program imports NumPy."""
 
 import builtins
 import pickle

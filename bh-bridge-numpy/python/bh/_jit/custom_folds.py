@@ -130,7 +130,7 @@ class _Combination:
         return [self._fitted(value, kind, shape) for value, kind in zip(results, self._kinds)]
 
     def _recorded(self, one, other):
-        """What the function gives when it is called; None where it cannot be called with what stands for elements."""
+        """The function's result for a call; None if it cannot be called with the symbols that replace elements."""
         states = [tuple(map(tracing.Scalar, state)) for state in (one, other)]
         try:
             return self._traced(*(state[0] if len(one) == 1 else state for state in states))
@@ -138,7 +138,7 @@ class _Combination:
             return None
 
     def _read(self, one, other, shape):
-        """What the function gives as it is read."""
+        """The function's result, read from its source."""
         from .scalar.ir import Unsupported
         from .scalar.program import program_of
 
@@ -167,7 +167,7 @@ def _folded(combine, starts, arrays):
         return state
     at = lambda arrays, *bounds: [array[(..., slice(*bounds))] for array in arrays]
     width = _WIDE if len(arrays) == 1 else _NARROW
-    # What is left of blocks at each level; it comes behind all that goes on.
+    # The rest of the blocks at each level; it comes last.
     left = []
     while count >= width:
         whole = count // width * width

@@ -40,7 +40,7 @@ class custom_vjp:
     def __call__(self, *args):
         if self._fwd is None:
             raise AttributeError(f"{self.__name__} has no derivative yet: {'defjvp' if hasattr(self, 'defjvp') else 'defvjp'} gives it one")
-        # What computes the value may call the function itself.
+        # The function's own code may call the function itself.
         if self in here.customs or not any(taped.differentiates for taped in here.tapings):
             return self._fun(*args)
         if not here.tapings[-1].differentiates:

@@ -247,7 +247,7 @@ _AT_ONCE = 1 << 25
 
 
 def _of_units(taped, result, argument):
-    """What each unit vector of the result becomes on the way back, one after the other along the first axis."""
+    """The gradients of each unit vector of the result, one after the other along the first axis."""
 
     def row(seed):
         found = []

@@ -1,4 +1,4 @@
-"""What tells calls of a traced function apart: the values that it reads, and the state of the objects that it reaches."""
+"""The facts that distinguish calls of a traced function: the values that it reads, and the state of the objects that it reaches."""
 
 import builtins
 import collections
@@ -55,7 +55,7 @@ def is_steady(value):
 
 
 def fixed(value, name):
-    """What tells a value from others."""
+    """A key that distinguishes a value from others."""
     kind = type(value)
     if kind is float:
         return kind, value if value == value and value else repr(value)

@@ -1,5 +1,5 @@
-"""What a function reads outside of its arguments: the globals, cells, defaults and attributes that its code names, and those of the
-functions that it calls."""
+"""The values that a function reads outside of its arguments: the globals, cells, defaults and attributes that its code names, and those of
+the functions that it calls."""
 
 import builtins
 import dis
@@ -151,7 +151,7 @@ class Outside:
 
 
 MISSING = object()
-# What expressions raise whose names are not there.
+# The exceptions of expressions whose names do not exist.
 ABSENT = (KeyError, AttributeError, ValueError, IndexError, TypeError)
 
 

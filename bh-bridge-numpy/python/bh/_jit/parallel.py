@@ -57,7 +57,7 @@ def parallel(function, shape):
 
 
 def _read(function, indices, shape):
-    """What the function gives, as it is read."""
+    """The function's result, read from its source."""
     if not isinstance(function, types.FunctionType):
         raise Unsupported("it is no function written in Python")
     names = function.__code__.co_varnames[: function.__code__.co_argcount][: len(shape)]

@@ -179,8 +179,8 @@ class Jitted:
             state.add(get(), name)
 
     def _look_again(self):
-        """What gives the outside arrays, as long as the other values are those of now; what gives them in any case; a number for these
-        values; and the collections and other objects that each call goes through."""
+        """A function that gives the outside arrays, as long as the other values are those of now; one that gives them in any case; a
+        number for these values; and the collections and other objects that each call goes through."""
         if self._closed is not None:
             raise Unseen(self._closed)
         try:
@@ -381,7 +381,7 @@ _NOTHING = (_nothing, _nothing, None, ())
 
 
 class _Rest:
-    """What is known of a traced call beside its recording: how numbers follow from those given, and the form of the result."""
+    """The parts of a traced call beside its recording: how numbers follow from those given, and the form of the result."""
 
     def __init__(self, numbers):
         self._lines, self._constants, self.numbers = [], [], None

@@ -1,4 +1,4 @@
-"""What stands for numbers while a function is traced by `bh.jit`, and what is refused meanwhile."""
+"""Symbols that replace numbers while a function is traced by `bh.jit`, and the operations that are refused meanwhile."""
 
 import operator
 import threading

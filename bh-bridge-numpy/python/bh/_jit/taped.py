@@ -13,7 +13,7 @@ _array = _native.ndarray
 
 
 class MemoryPlan(NamedTuple):
-    """What a gradient does with its memory. The steps are those of the loops of the program, or parts of straight code."""
+    """A gradient's use of memory. The steps are those of the loops of the program, or parts of straight code."""
 
     steps: int
     """How many parts of the program are taken back one after the other."""
@@ -71,7 +71,7 @@ class Taped:
         self._arguments = list(zip(arguments, originals))
 
     def plan(self):
-        """What the way back does with its memory, if that has a bound."""
+        """The memory plan of the way back, if its memory has a bound."""
         found = self._back.plan()
         return None if found is None else MemoryPlan(*found)
 

@@ -59,7 +59,7 @@ class Untraceable(Exception):
 
 
 def plain(value):
-    """What a function is given for what stands for an element."""
+    """The function's argument for an element's symbol."""
     return value.array if type(value) is Scalar else value
 
 
@@ -99,7 +99,7 @@ class _Namespace:
 
 
 def _traced(value):
-    """What a global of the traced function is while it runs."""
+    """The value of a global of the traced function while it runs."""
     import bh
 
     if value is math:

@@ -1,1 +1,1 @@
-"""What ties the package to NumPy: the registry of its names, what runs in NumPy, `import numpy`, warnings, and other libraries."""
+"""The package's ties to NumPy: the registry of its names, calls of NumPy, `import numpy`, warnings, and other libraries."""

@@ -30,7 +30,7 @@ def _call_at(place):
 
 
 def _value(tree, frame):
-    """What a name, or a chain of attributes, means in a frame; None for other trees."""
+    """The value of a name, or of a chain of attributes, in a frame; None for other trees."""
     if isinstance(tree, ast.Attribute):
         return getattr(_value(tree.value, frame), tree.attr, None)
     if isinstance(tree, ast.Name):
@@ -52,7 +52,7 @@ def _is_array(tree, frame):
     return type(getattr(value, "__self__", None)) is ndarray or isinstance(value, Function)
 
 
-# What makes of an array what a package's functions take, where these refuse NumPy's arrays, too.
+# Functions that convert an array for a package whose functions refuse NumPy's arrays, too.
 _MAKERS = {
     "jax": "jax.numpy.asarray", "jaxlib": "jax.numpy.asarray", "torch": "torch.as_tensor",
     "pyarrow.compute": "pyarrow.array", "pyarrow._compute": "pyarrow.array",
@@ -60,7 +60,7 @@ _MAKERS = {
 
 
 def _maker(module):
-    """What makes of an array of bh what functions of a module take."""
+    """The function that converts an array of bh for the functions of a module."""
     packages = (package for package in _MAKERS if module == package or module.startswith(package + "."))
     return next((_MAKERS[package] for package in packages), "numpy.asarray")
 
@@ -111,7 +111,7 @@ def _advise_of_call(error):
         error.add_note(f"bh: this function got an array of bh. {other}: {written}")
 
 
-# What the engines say of memory that they cannot have: whose it is, and how many bytes; the array that an operation works on.
+# Messages of engines that run out of memory: whose memory, and how many bytes; the array that an operation works on.
 _ASKED = re.compile(r"out of (device )?memory: cannot allocate (\d+) bytes")
 _ARRAY = re.compile(r"\(([a-z]+\d*)\[([\d,]+)\], (\d+) bytes\)")
 _TYPES = {"f": "float", "c": "complex", "i": "int", "u": "uint"}

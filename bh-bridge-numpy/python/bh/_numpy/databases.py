@@ -37,7 +37,7 @@ def _collecting(make):
     return (lambda: _Aggregate(make())) if callable(make) else make
 
 
-# What registers functions, and what becomes of these.
+# Methods that register functions, and wrappers for these functions.
 _REGISTERING = {"create_function": _settled, "create_aggregate": _collecting, "create_window_function": _collecting}
 
 

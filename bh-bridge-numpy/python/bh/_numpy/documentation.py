@@ -9,7 +9,7 @@ _OTHERS = {"info"}
 
 
 def show_parameters(function, original):
-    """Whoever asks for the parameters of a function gets those that NumPy tells of; `_own` has what it takes here."""
+    """Gives a function the parameters that NumPy documents; `_own` has its own signature."""
     behind = getattr(original, "__wrapped__", None)
     if getattr(behind, "__text_signature__", None):
         # A function in C behind NumPy's dispatcher.

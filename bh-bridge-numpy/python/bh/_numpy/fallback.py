@@ -221,7 +221,7 @@ def invoke(function, args, kwargs):
     return function(*shown(args), **{name: shown(value) for name, value in kwargs.items()})
 
 
-# What NumPy says of objects that turn out to be, or to hold, arrays of bh.
+# Beginnings of NumPy's messages about objects that turn out to be, or to hold, arrays of bh.
 _REFUSALS = ("__array__ method not producing an array", "setting an array element with a sequence")
 
 
@@ -246,12 +246,12 @@ def shown(value):
 
 
 def taken(function, args, kwargs):
-    """What a function of NumPy returns, as bh's; the memory of a new array is taken over."""
+    """The result of a function of NumPy, as bh's; the memory of a new array is taken over."""
     return made(*_native.call_alone(invoke, (function, args, kwargs)))
 
 
 def made(value, is_alone):
-    """What a function of NumPy has returned, as bh's; `is_alone`: nobody else refers to it."""
+    """A result of NumPy, as bh's; `is_alone`: nobody else refers to it."""
     if is_alone and type(value) is np.ndarray and _can_be_given_away(value):
         return _native.donate_buffer(value, CODE[value.dtype])
     return lift(value)
@@ -294,7 +294,7 @@ def note(name, reason=""):
         try:
             warnings.warn_explicit(text, FallbackWarning, file or "<unknown>", line or 1)
         except FallbackWarning:
-            # Who makes errors of warnings means what is wrong with a program; `BH_FALLBACK=error` makes errors of these.
+            # `-W error` is for errors of the program; `BH_FALLBACK=error` makes errors of these warnings.
             pass
 
 
@@ -429,7 +429,7 @@ def with_named_output(function, args, kwargs):
     return args[:place], {**dict(zip(names[place:], args[place:])), **kwargs}
 
 
-# What classes without functions of their own have as `__array_function__`, and classes that have none.
+# The `__array_function__` of classes that do not override functions, and classes that have none.
 usual = {np.ndarray.__array_function__, None}
 _PLAIN = _LEAVES | {ndarray}
 

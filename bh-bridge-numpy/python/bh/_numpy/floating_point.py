@@ -111,7 +111,7 @@ def _fresh(out):
 
 
 def _options(options):
-    """What a call is repeated with: its options, and places of its own for the results."""
+    """The options for calling again, with new arrays for the results."""
     places = {"out": _fresh(options.get("out"))} if "out" in options or "where" in options else {}
     return {**options, **places}
 

@@ -134,7 +134,7 @@ _called, _callable = set(), {Function: True, ufunc: True, np.ufunc: True}
 
 
 def _see(function, sites=None, site=0):
-    """What the program's own modules call for a function: the function itself if it is of the program or of bh, otherwise one that
+    """The function that the program's own modules call for a function: itself if it is of the program or of bh, otherwise one that
     gets NumPy's arrays. A function that is called itself is noted at its site, if it lives as long as its module or keeps nothing alive."""
     kind = type(function)
     found = _found(function, kind)
@@ -287,8 +287,8 @@ def _hold(path, function):
 
 
 def _receiver(owner, path, sites, site):
-    """What the program's own modules look a function up in to call it: its owner, if the function is called itself, or what holds
-    another one. `path` is the names on the way to it. An owner, or the class of an object, of which this is known is noted at its site."""
+    """The object in which the program's own modules look a function up to call it: its owner, if the function is called itself, or a
+    holder of another one. `path` is the names on the way to it. An owner, or an object's class, of which this is known is noted at its site."""
     kind, known = type(owner), sites[site]
     if type(known) is set and kind in known:
         return owner
@@ -316,7 +316,7 @@ def _receiver(owner, path, sites, site):
     if found is function:
         if known is None and isinstance(at, (_Module, type)) and _is_lasting(owner):
             sites[site] = owner
-        # What an object keeps, or finds without running code of its own, is looked up once more.
+        # Attributes that an object stores, or finds without running code of its own, are looked up once more.
         if isinstance(at, (_Module, type, super)) or len(path) == 1 and name in getattr(owner, "__dict__", ()):
             return owner
     held = _hold(path, found)

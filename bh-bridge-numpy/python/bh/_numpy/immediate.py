@@ -117,12 +117,12 @@ def _option(value):
     return value
 
 
-# What makes NumPy's form of the operands of a call, by the word of the registry.
+# The conversion of a call's operands to NumPy's form, by the word of the registry.
 _FORMS = {COMPUTED: _little, MOVED: _moved, AWAITED: _little_awaited, SORTED: _awaited, COUNTED: _counted}
 
 
 def carried_out(original, row, args, kwargs):
-    """What NumPy's function makes of the arguments at once."""
+    """The result of NumPy's function, called immediately."""
     operands, form = row.operands, _FORMS[row.by_numpy]
     if row.named and len(args) > operands or not kwargs.get("copy", True) or "descending" in kwargs:
         raise Later
@@ -132,7 +132,7 @@ def carried_out(original, row, args, kwargs):
 
 
 def chosen(array, key):
-    """What a key with arrays or lists of indices selects, as a new array; None if that is not carried out at once."""
+    """The elements that a key with arrays or lists of indices selects, as a new array; None if the key is not served immediately."""
     parts = key if type(key) is tuple else (key,)
     if not any(type(part) is list or type(part) is ndarray and part.ndim for part in parts):
         return None

@@ -33,7 +33,7 @@ def _installed():
 _PARTS = ("linalg", "fft", "random", "testing")
 
 
-# What `import numpy` means in the place of bh: NumPy's names on a back end.
+# The module that `import numpy` gives in the place of bh: NumPy's names on a back end.
 stand = None
 
 # Installed packages whose `import numpy` means bh too, and those that have imported NumPy itself.

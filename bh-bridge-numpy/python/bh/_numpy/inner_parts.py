@@ -24,7 +24,7 @@ class _Inner:
         self.__dict__[name] = value
 
     def __getattr__(self, name):
-        # What the module has got since.
+        # Attributes that the module got later.
         return _seen(getattr(self._module, name))
 
     def __dir__(self):
@@ -47,7 +47,7 @@ def _seen(value, in_c=False):
 
 
 def part_of(package, name):
-    """What bh's package or module leaves to NumPy's of the same name: modules loaded late, and private names."""
+    """Names that bh's package or module leaves to NumPy's of the same name: modules loaded late, and private names."""
     # `dir(numpy)` leaves out modules that programs use, as `version`.
     found = getattr(package, name, None) if name in dir(package) or name in vars(package) else None
     if found is None or name.startswith("__") and name != "__config__":

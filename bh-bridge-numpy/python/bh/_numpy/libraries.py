@@ -141,7 +141,7 @@ _TAUGHT = type, types.FunctionType, types.BuiltinFunctionType
 
 
 def _places(name):
-    """What is taught with a module of this name."""
+    """The places that are patched with a module of this name."""
     library = name.partition(".")[0]
     return LIBRARIES.get(name) or ((name,) if LIBRARIES.get(library) == () else ())
 

@@ -23,12 +23,12 @@ ndarray = _native.ndarray
 
 
 class Info(type(np.__array_namespace_info__())):
-    """What the array API's `__array_namespace_info__` tells: NumPy's types, and bh's limits."""
+    """The array API's `__array_namespace_info__`: NumPy's types, and bh's limits."""
 
     __module__ = "bh"
 
     def capabilities(self):
-        """What depends on the library: index arrays of truth values, shapes that depend on data, most dimensions."""
+        """The library's capabilities: index arrays of truth values, shapes that depend on data, most dimensions."""
         return {**super().capabilities(), "max dimensions": 16}
 
 
@@ -74,7 +74,7 @@ def _itself(name, original, row):
     return original
 
 
-# What makes the object under a name, by the kind of its row. Adapted functions come when all others are there.
+# The makers of the object under a name, by the kind of its row. Adapted functions are made when all others exist.
 _MAKE = {
     OWN: _written, NUMPYS: _itself, BRACKETS: _itself,
     UNIVERSAL: lambda name, original, row: UFUNCS[original.__name__],

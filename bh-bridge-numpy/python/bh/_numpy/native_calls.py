@@ -25,7 +25,7 @@ def served(name, function, row, original, method=False, home="bh"):
     functools.update_wrapper(native, function)
     native._home = home
     if isinstance(behind := getattr(function, "__wrapped__", None), types.BuiltinFunctionType):
-        # Who asks for its parameters gets those of NumPy's.
+        # Inspection shows the parameters of NumPy's function.
         native.__wrapped__ = behind
     return native
 
@@ -37,7 +37,7 @@ def _lists(row):
 
 
 def _by_numpy(name, original, row, method):
-    """What the native half has to know of calls that NumPy computes at once."""
+    """The native half's facts about calls that NumPy computes immediately."""
     # Arguments are NumPy's own, so no other class decides.
     function = getattr(original, "_implementation", original)
     facts = {"function": function, "operands": row.arrays.split()[: row.operands], "words": WORDS, "only_named": row.named, "in_process": row.lapack, "drawn": None, "products": None}

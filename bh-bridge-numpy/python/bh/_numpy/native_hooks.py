@@ -1,4 +1,4 @@
-"""What the native module calls in Python: advanced indexing, warnings, universal functions and operators."""
+"""The Python functions that the native module calls: advanced indexing, warnings, universal functions and operators."""
 
 from .. import _native
 from .._array import indexing

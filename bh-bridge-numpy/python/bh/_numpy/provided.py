@@ -1,4 +1,4 @@
-"""What the package has under NumPy's names, once `namespace` has made it."""
+"""The objects that the package has under NumPy's names, once `namespace` has made them."""
 
 # The names of the package that come from NumPy's.
 public = {}

@@ -271,7 +271,7 @@ class _Calls(ast.NodeTransformer):
         return ast.Subscript(_name(self._place), ast.Constant(len(self.sites) - 1), ast.Load())
 
     def _called(self, function, without_arrays):
-        """What a call calls; attributes as they are if no argument can be an array."""
+        """The callee of a call; attributes as they are if no argument can be an array."""
         if isinstance(function, ast.Name):
             return self._named(function)
         if isinstance(function, ast.Attribute):
@@ -383,7 +383,7 @@ def _comes_first(statement, at):
 
 
 class Cells:
-    """What IPython has write the trees of its cells, whose names share one scope."""
+    """Rewrites the trees of IPython's cells, whose names share one scope."""
 
     def __init__(self):
         self._count = 0

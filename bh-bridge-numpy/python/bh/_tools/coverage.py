@@ -8,7 +8,7 @@ from .._numpy.registry import ADAPTED, BRACKETS, FFT, FUNCTIONS, HOST, LEFT, LIN
 
 _NATIVE, _HOST, _LEFT, _OBJECT = "native", "on the host", "falls back", "NumPy's"
 
-# What the page says of a kind, and a remark.
+# The page's text for a kind, and a remark.
 _COMPOSITION = "NumPy's composition over bh's functions"
 _TEXTS = {
     OWN: (_NATIVE, ""), UNIVERSAL: (_NATIVE, ""), ADAPTED: (_NATIVE, _COMPOSITION), BRACKETS: (_NATIVE, _COMPOSITION),

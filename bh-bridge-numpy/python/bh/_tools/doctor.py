@@ -1,4 +1,4 @@
-"""What slows a program down, with the lines of the program: reads in loops, element loops, NumPy's and one rank's work, moved arrays."""
+"""The causes that slow a program down, with its lines: reads in loops, element loops, NumPy's and one rank's work, moved arrays."""
 
 import ast
 import functools
@@ -17,7 +17,7 @@ _MANY = 16
 
 _NOT_WATCHED = "bh doctor: reads and elements in loops were not watched; run `python -m bh --doctor` with the script, or call bh.doctor(watch=True) before the loop"
 
-# What reads arrays, by the methods of arrays, with the kind of the finding and its advice.
+# Reads of arrays, by the methods of arrays, with the kind of the finding and its advice.
 _READING = {
     "reads in a loop": (("item", "__float__", "__int__", "__index__", "__complex__", "tolist"), "each read runs what is recorded; keep results in arrays"),
     "prints in a loop": (

@@ -1,4 +1,4 @@
-"""What the package can use of this system, and what brings the parts that are missing."""
+"""The parts of this system that the package can use, and how to install the missing ones."""
 
 import os
 import warnings

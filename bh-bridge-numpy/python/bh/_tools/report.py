@@ -49,7 +49,7 @@ def run(page, live, arguments):
 
 
 class Leaving:
-    """What a script leaves for the page that another process makes; nothing if none wants it."""
+    """Leaves a script's results for the page that another process makes; nothing if no process wants them."""
 
     def __init__(self):
         # Processes that the script starts are not it.

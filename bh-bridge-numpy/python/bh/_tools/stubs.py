@@ -18,7 +18,7 @@ _HEAD = '''"""Made by `python -m bh._tools.stubs`; a test compares."""
 
 '''
 
-# What only bh has. A test compares names and parameters with the package.
+# Objects that only bh has. A test compares names and parameters with the package.
 _OWN = '''\
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -79,7 +79,7 @@ def _check_output(function, array, axes, keepdims, target):
 def reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, initial=_NO_VALUE, where=True):
     """A fold along axes; what bh cannot do is done by NumPy."""
     if wraps_own([array]):
-        # What shows itself as an array of bh makes an object of its own of the result.
+        # An object that shows itself as an array of bh makes its own object of the result.
         made = reduce(function, array.__array__(), axis, dtype, out, keepdims, initial, where)
         return array.__array_wrap__(made, None, np.ndim(made) == 0) if out is None else made
     try:
@@ -398,7 +398,7 @@ def _are_alike(function, arrays):
     return all(type(one) is ndarray and one.ndim and one.shape == first.shape and one._code == first._code for one in arrays)
 
 
-# What reductions do without options.
+# The defaults of reductions' options.
 _USUAL = {"dtype": None, "out": None, "keepdims": False, "initial": _NO_VALUE, "where": True}
 
 

@@ -61,7 +61,7 @@ here = _Here()
 
 
 def resolution_type(code):
-    """What NumPy's resolution takes for an operand of this code."""
+    """The operand that NumPy's resolution gets for this code."""
     return WEAK_TYPES[code] if code in WEAK_TYPES else _DTYPES[code]
 
 
@@ -92,7 +92,7 @@ class _Documentation:
 
 class ufunc(_native.Ufunc, metaclass=_UfuncClass):
     __doc__ = _Documentation()
-    # What programs look at, and may change, is in a dictionary beside these, as NumPy's is.
+    # Attributes that programs read, and may change, are in a dictionary beside these, as NumPy's are.
     __slots__ = "__name__ nin nout nargs types ntypes identity signature _np _bh_numpy _loops __dict__ __weakref__".split()
 
     def __new__(cls, function):
@@ -341,8 +341,8 @@ def entry(function, codes):
     return opcode, kind, output, "plain"
 
 
-# What stands outside of a mask, of which no function has an error; the functions that would have one of 1, and those that have some
-# of numbers of Python.
+# The number outside of a mask, for which functions have no error; functions that would have one of 1; and those that have some of numbers
+# of Python.
 _HARMLESS, _HARMFUL_ONE = 1, {"arctanh": 0}
 _HAS_ERRORS = {"power", "float_power", "divide", "floor_divide", "remainder", "fmod", "divmod"}
 
@@ -382,7 +382,7 @@ absolute add divide equal greater greater_equal less less_equal logical_and logi
 not_equal sqrt subtract
 """.split())
 
-# What calls may be given by name.
+# The keywords of calls.
 _KEYWORDS = {"out", "where", "casting", "order", "dtype", "subok", "signature", "sig"}
 
 
@@ -491,7 +491,7 @@ def binary(function, a, b):
     except Fallback as reason:
         return fallback.call(function._np, (a, b), {}, f"numpy.{function.__name__}", str(reason))
     except np._core._exceptions._UFuncNoLoopError:
-        # What cannot be compared is not equal, for operators.
+        # For operators, values that cannot be compared are not equal.
         comparison = {"equal": operator.eq, "not_equal": operator.ne}.get(function.__name__)
         if comparison is None:
             raise
@@ -522,7 +522,7 @@ def inplace(function, a, b):
 
 
 UFUNCS = {}
-# What NumPy loads only when it is asked for, such as `numpy.f2py`, is left alone.
+# Modules that NumPy loads only on demand, such as `numpy.f2py`, are left alone.
 for _name, _function in sorted(vars(np).items()):
     if isinstance(_function, np.ufunc) and _function.__name__ not in UFUNCS:
         UFUNCS[_function.__name__] = ufunc(_function)

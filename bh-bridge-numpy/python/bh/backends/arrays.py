@@ -59,7 +59,7 @@ class Work:
             warnings.warn_explicit(f"{name} is done by NumPy", UserWarning, *place)
 
     def report(self):
-        """What was counted, as text."""
+        """The counters, as text."""
         lines = [f"{name:14} {count}" for name, count in sorted(self.counts.items())]
         return "\n".join([*lines, *(f"by NumPy: {name:14} {count}" for name, count in self.fallbacks.most_common())])
 
@@ -101,7 +101,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         self._work, self._memory, self._form, self._begin, self._made = work, memory, form, begin, None
 
     def _operand(self):
-        """What the back end takes for it."""
+        """The back end's operand for it."""
         if self._made is None:
             form, size = self._form, self._form.itemsize
             offset = (form.__array_interface__["data"][0] - self._begin) // size

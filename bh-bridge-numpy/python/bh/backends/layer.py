@@ -1,4 +1,4 @@
-"""What `numpy` is in a program on a back end: NumPy's names, whose functions give the back end's arrays."""
+"""The `numpy` of a program on a back end: NumPy's names, whose functions give the back end's arrays."""
 
 import functools
 import types

@@ -20,7 +20,7 @@ ndarray = _native.ndarray
 LinAlgError = np.linalg.LinAlgError
 _o = np.linalg
 
-# What methods say when they fail, and what NumPy says then. Their texts name the program's files, too.
+# Messages of methods that fail, and NumPy's messages for the same failures. Their texts name the program's files, too.
 _FAILURES = {"matrix is singular": "Singular matrix", "is not positive definite": "Matrix is not positive definite"}
 # Failures whose values, or errors, are NumPy's: its iterations may end where others do not, and it has results, or errors, for
 # matrices with infinite elements or NaN.

@@ -103,7 +103,7 @@ class _Drawers(type):
 
 
 class _Drawing(metaclass=_Drawers):
-    """What generators of NumPy do, with bh's arrays as results; checks of instances take them for NumPy's."""
+    """Generators with NumPy's methods, and bh's arrays as results; checks of instances take them for NumPy's."""
 
     __class__ = property(lambda self: type(self._np))
 
@@ -246,7 +246,7 @@ def _random_state(bit_generator="MT19937"):
 
 
 class _Seeds:
-    """What another class makes of its seeds, as NumPy's arrays."""
+    """The state that another class makes from its seeds, as NumPy's arrays."""
 
     def __init__(self, given):
         self._given = given

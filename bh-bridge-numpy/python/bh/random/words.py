@@ -21,7 +21,7 @@ _HUGE = 1 << 28
 
 _LOW = 2**32 - 1
 
-# What makes the words of each kind of generator: `f(source, count, code, finish)`.
+# The functions that make the words of each kind of generator: `f(source, count, code, finish)`.
 SOURCES = {np.random.Philox: philox.words, np.random.PCG64: pcg.words}
 
 

@@ -50,7 +50,7 @@ impl State {
             }
         }
         draft.steps.reverse();
-        // What is read before it was ever written is nobody's business but the memory's.
+        // A base that is read before any write cannot be made again: only memory has its values.
         draft.needed.is_empty()
     }
 

@@ -1,13 +1,14 @@
-//! Recipes: results that a batch makes and nobody has asked for are not stored. What is kept instead is how to make them.
+//! Recipes: results of a batch that the program has not read are not stored; the recorder remembers how to compute them
+//! instead.
 //!
-//! A name of the program keeps an array alive until it is bound again, though often nobody looks at it. Where a batch ends
-//! because something else is read, such a result dies with the batch, as a temporary does, and the operations that make it
-//! are remembered. If it is asked for after all, they are recorded again, of it alone, and it is stored from then on. Inputs
-//! of recipes are arrays that the stack has. Whoever is about to change one has the recipes that read it recorded first.
-//! Small ones that the batch itself changes are copied in it before.
+//! A name of the program keeps an array alive until it is bound again, though it is often not read. Where a batch ends
+//! because another array is read, such a result dies with the batch, as a temporary does, and the operations that make it are
+//! remembered. If it is read after all, they are recorded again, for it alone, and it is stored from then on. Inputs of
+//! recipes are arrays that the stack has. Before an operation changes one, the recipes that read it are recorded. Small ones
+//! that the batch itself changes are copied in it before.
 //!
-//! Who stays a recipe follows from counts: a result that was dropped unread when a batch of this structure came before. Where the
-//! results of a batch that comes for the first time would take much of the memory, all of them begin as recipes.
+//! Counts decide which results stay recipes: those that were dropped unread when a batch of this structure ran before. If the
+//! results of a new batch would take much of the memory, all of them begin as recipes.
 
 pub(crate) mod chosen;
 mod draft;
@@ -64,7 +65,7 @@ impl State {
         scratch.dies.extend(batch.bases.iter().map(|base| base.has(base_flags::DIES)));
         scratch.chosen.clear();
         let bytes = scratch.candidates.iter().map(|&at| batch.bases[at].bytes()).fold(0, u64::saturating_add);
-        // What the memory does not hold by itself is an error, as it is where it is stored.
+        // A result larger than the memory fails, as it does where it is stored.
         let most = self.running.as_ref().map(|running| running.memory).filter(|&memory| bytes >= memory / SHORT_SHARE);
         for &at in &scratch.candidates {
             let key = mix(self.builder.computes, u64::from(scratch.first[at]));

@@ -1,4 +1,4 @@
-//! What is told of recipes: which lines of the program make results that were not stored, and what that saved.
+//! Reports on recipes: the lines of the program whose results were not stored, and the bytes that this saved.
 
 use crate::state::State;
 use crate::state::recipe::{Draft, Recipe, Told};

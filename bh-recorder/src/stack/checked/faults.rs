@@ -18,7 +18,7 @@ pub(super) enum Fault {
     Cancellation(u8),
 }
 
-/// What the checks look for in an instruction.
+/// The fault that the checks search for in an instruction.
 pub(super) fn wanted(batch: &BatchRef<'_>, instr: &Instr, checks: Checks) -> Option<Fault> {
     let dtype = batch.dtype(*instr.operands().first()?)?;
     match instr.opcode {
@@ -219,7 +219,7 @@ fn cancelled(opcode: Opcode, operands: [Constant; 2], dtype: DType) -> Option<i3
     let [a, b] = operands.map(|operand| operand.to::<c128>());
     let sign = if opcode == Opcode::Add { 1.0 } else { -1.0 };
     let result = Constant::from_value(c128 { re: a.re + sign * b.re, im: a.im + sign * b.im });
-    // What the type rounds to zero is zero.
+    // A magnitude that the type rounds to zero is zero.
     let [result, a, b] = [result.cast(dtype), operands[0], operands[1]].map(magnitude);
     lost_bits(a.max(b), result)
 }

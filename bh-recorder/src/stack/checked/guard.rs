@@ -44,7 +44,7 @@ pub(super) struct Log {
     pub(super) past: HashMap<u64, Past>,
 }
 
-/// What checks fused programs.
+/// Checks fused programs.
 #[derive(Default)]
 pub(crate) struct Guard {
     log: Log,

@@ -162,7 +162,7 @@ fn marks(backend: &mut dyn Backend, batch: &BatchRef<'_>, operand: Operand, even
     }
 }
 
-/// What gets an element: its offset, its class, and what makes its text.
+/// Receives an element: its offset, its class, and a function that makes its text.
 type Each<'a> = dyn FnMut(i64, Class, &dyn Fn() -> String) + 'a;
 
 /// Calls `each` with the offset, the class and the text of every element of a view in C order.

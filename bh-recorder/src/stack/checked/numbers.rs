@@ -57,7 +57,7 @@ pub(super) fn is_wanted(class: Class, checks: Checks) -> bool {
     }
 }
 
-/// What messages say of the inputs of a result that is worse than all of them.
+/// The words in messages about the inputs of a result that is worse than all of them.
 pub(super) fn made_of(class: Class) -> &'static str {
     match class {
         Class::Nan => "but no NaN went into it",

@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 /// Shadows of each array.
 pub(super) const SHADOWS: usize = 3;
 
-/// What is known of the results of one operation in one line of the program.
+/// The digits of the results of one operation in one line of the program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineDigits {
     /// File and line, as they were recorded.
@@ -68,7 +68,7 @@ impl Digits {
         let ids = backend.base_ids();
         let made = shadowed::shadowed(self, batch, &ids);
         if let Err(error) = execute(backend, &made.batch.as_ref()) {
-            // What failed, failed for the program's arrays.
+            // The failure is one of the program's arrays.
             self.drop_shadows(backend, |_| true)?;
             return Err(error);
         }
@@ -86,7 +86,7 @@ impl Digits {
         discard(backend, &[found])
     }
 
-    /// What is known, in the order of first runs.
+    /// All lines, in the order of first runs.
     pub(crate) fn lines(&self) -> Vec<LineDigits> {
         self.lines.clone()
     }

@@ -84,8 +84,9 @@ struct Drawn {
 }
 
 impl Drawn {
-    /// What a shadow multiplies the numbers by. The fractions of the products are its own: of a uniform number, those of different
-    /// whole multiples are uniform and uncorrelated. None is a multiple of another one, and 11 bits of single precision remain.
+    /// The factor of a shadow's numbers. The fractions of the products are its own: of a uniform number, those of different
+    /// whole multiples are uniform and uncorrelated. None is a multiple of another one, and 11 bits of single precision
+    /// remain.
     fn multiplier(self, number: usize) -> f64 {
         let place = self.uses * SHADOWS as u64 + number as u64;
         (4097 + place * 2531 % 4093) as f64

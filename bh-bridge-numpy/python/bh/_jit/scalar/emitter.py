@@ -157,7 +157,7 @@ class Emitter:
         if statement.op == "load":
             mask = "None" if self._mask is ALL else self._mask
             text = f"load({statement.extra.name}, {mask}, {self._places(statement.args)}, {', '.join(operands)})"
-            # What is read is kept when the array changes.
+            # The loaded value is kept when the array changes.
             return f"copied({text}, {statement.extra.name}, [{', '.join(sorted(self._stored))}])" if self._stored else text
         return OPERATIONS[statement.op].text(operands, inner, statement.extra)
 

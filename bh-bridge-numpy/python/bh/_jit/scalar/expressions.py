@@ -56,7 +56,7 @@ class Expressions:
             self.at = before
 
     def operation(self, op, args, line, extra=None, fold=None):
-        """What an operation makes of numbers; `fold` makes it of constants."""
+        """The number that an operation gives; `fold` computes it from constants."""
         args = tuple(self.number(arg, line) for arg in args)
         if fold is not None and all(type(arg) is Const for arg in args):
             try:
@@ -109,7 +109,7 @@ class Expressions:
         return bool(condition.value) if type(condition) is Const else None
 
     def _eagerly(self, work):
-        """What an expression gives, and the statements for it, if they have to wait until they are needed; else these are written."""
+        """The value of an expression, and the statements for it, if they have to wait until they are needed; else these are written."""
         found, before = [], self.effects
         statements = self.captured(lambda: found.append(work()))
         if self.effects == before and all(type(statement) is Assign and statement.op != "load" for statement in statements):
@@ -351,7 +351,7 @@ class Expressions:
         return tuple(values[slice(*bounds)])
 
     def subscripted(self, value, key, node):
-        """What a subscript of any value gives."""
+        """The value of a subscript of any value."""
         line = node.lineno
         if value is MISSING or key is MISSING:
             return MISSING
@@ -411,7 +411,7 @@ class Expressions:
         return self.result(callee, args, keywords, line, node)
 
     def result(self, callee, args, keywords, line, node=None):
-        """What a call of a value gives."""
+        """The value of a call of a value."""
         if callee is MISSING:
             return MISSING
         if self.is_object(callee):
@@ -436,7 +436,7 @@ class Expressions:
         return self.called(function, args, keywords, line)
 
     def _built_in(self, value, args, line):
-        """What a function of Python or NumPy gives; None where it is none of them."""
+        """The value of a call of a function of Python or NumPy; None for other functions."""
         if MISSING in args and (functions.of(value) is not None or _hashable(value) and value in BUILTINS):
             return MISSING
         if _hashable(value) and value in BUILTINS and (found := self.of_lists(value, args, line)) is not None:
@@ -471,7 +471,7 @@ class Table:
 
 
 def _plain(value, line):
-    """What is known, as Python's."""
+    """A known value, as Python's."""
     if type(value) is tuple:
         return tuple(_plain(part, line) for part in value)
     if type(value) not in (Const, Static):

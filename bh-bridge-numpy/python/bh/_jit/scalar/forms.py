@@ -81,7 +81,7 @@ class View:
         self.form, self.name, self.key, self.steps, self.fresh, self.copied = form, name, key, steps, fresh, copied
 
     def place(self):
-        """What tells it from others."""
+        """A key that distinguishes it from others."""
         return self.key, self.steps
 
 
@@ -181,7 +181,7 @@ class Facts:
         before = self.forms.get(key, NOTHING)
         after = join(before, form)
         if after != before:
-            # What had no value so far was not read before either.
+            # A place without a value so far was not read before either.
             self.forms[key], self.changed = after, self.changed or before is not NOTHING
         return after
 
@@ -247,7 +247,7 @@ class Facts:
 
 
 def method_of(cls, name):
-    """What a class has under a name, as it is written: a function, a property, a method of the class; None if it has nothing."""
+    """The attribute of a class, as it is written: a function, a property, a method of the class; None if it has nothing."""
     return inspect.getattr_static(cls, name, None)
 
 

@@ -1,4 +1,4 @@
-"""What functions of Python, `math`, `cmath` and NumPy are in programs."""
+"""The meaning of functions of Python, `math`, `cmath` and NumPy in programs."""
 
 import builtins
 import cmath
@@ -21,7 +21,7 @@ _TYPES = {int: "int", float: "float", bool: "truth"}
 
 
 def of(value):
-    """What writes a call of a function of the program's: it gets the reader, operands and the line. None for others."""
+    """The writer of a call of a function of the program's: it gets the reader, operands and the line. None for others."""
     try:
         value = subclassing.originals.get(value, value)
         return _KNOWN.get(value) or _type(value) or _universal(value)

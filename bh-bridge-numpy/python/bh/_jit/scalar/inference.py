@@ -1,4 +1,4 @@
-"""What is known of each variable: its type, whether it is one constant, and whether it is the same for all elements."""
+"""Facts about each variable: its type, whether it is one constant, and whether it is the same for all elements."""
 
 from dataclasses import dataclass
 
@@ -132,7 +132,7 @@ class Inference:
             raise Unsupported(f"an element of type {statement.table.dtype} does not take {concrete(kinds[-1])}", statement.line)
 
     def _vary(self, statement):
-        """What elements bring into a loop that ends for each at another time is theirs."""
+        """Marks the variables of a loop whose number of iterations differs between elements: their values differ too."""
         for name in statement.head:
             found = self.known.get(name)
             if found is not None and not found.varies:

@@ -27,7 +27,7 @@ def _remainder_of(one, other):
     return (0, other[1] - 1) if other[0] is not None and other[0] > 0 and other[1] is not None else (None, None)
 
 
-# What operations make of the least and greatest numbers of their operands.
+# The bounds of operations' results, from the least and greatest numbers of their operands.
 INTERVALS = {
     "add": _sum_of, "subtract": lambda one, other: _sum_of(one, _negated(other)), "negative": _negated, "multiply": _product_of,
     "copy": lambda one: one, "min": _least_of, "max": lambda one, other: _negated(_least_of(_negated(one), _negated(other))),

@@ -1,17 +1,17 @@
-"""What functions of scalars are read into: variables, constants, and six kinds of statements."""
+"""The form into which functions of scalars are read: variables, constants, and six kinds of statements."""
 
 from dataclasses import dataclass, field
 
 
 class Unsupported(Exception):
-    """What cannot be done for all elements at once, with the line where it stands."""
+    """A statement that cannot run for all elements at once, with its line."""
 
     def __init__(self, text, line=None):
         super().__init__(text if line is None else f"line {line}: {text}")
 
 
 class Mistyped(Unsupported):
-    """What Python or NumPy refuses for numbers of these types."""
+    """An operation that Python or NumPy refuses for numbers of these types."""
 
 
 class TooLarge(Unsupported):

@@ -1,4 +1,5 @@
-"""What lists can do, as functions that are read like those of programs: they use lengths, items, `append` and `pop` of the last item only."""
+"""The functions of lists, written as functions that are read like those of programs: they use only lengths, items, `append` and `pop`
+of the last item."""
 
 
 def total(items, start=0):

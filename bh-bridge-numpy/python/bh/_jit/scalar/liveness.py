@@ -13,12 +13,12 @@ def analyse(function, check=False):
 
 
 def _shown(name):
-    """What people call a variable: the last part of a name is that of an attribute."""
+    """The program's name of a variable: the last part of a name is that of an attribute."""
     return name.rpartition("__")[2].removeprefix("v_")
 
 
 def _before(statements, after, labels):
-    """What is needed before statements, after which `after` is needed, and behind each label what `labels` has."""
+    """The variables needed before statements, if `after` is needed after them and `labels` behind each label."""
     for statement in reversed(statements):
         after = _STATEMENTS[type(statement)](statement, after, labels)
     return after

@@ -11,7 +11,7 @@ from .runtime import array_of, number, spread
 
 # Operations that a function for some turns may have, and the most turns; the most operations of a turn that is worth a recording.
 _OPERATIONS, _TURNS, _LONGEST = 256, 32, 4096
-# What moving one array's elements together costs, in operations on each; and the fewest elements worth it.
+# The cost of moving one array's elements together, in operations on each; and the fewest elements worth it.
 _MOVE, _FEW = 12, 4096
 
 
@@ -60,7 +60,7 @@ class _Together:
         return size >= _FEW and _room(left) <= size * 3 // 4
 
     def move(self, state, active, left, size):
-        """What is left of the state, its mask, and how many elements it has room for."""
+        """The rest of the state, its mask, and how many elements it has room for."""
         self._store([*state, active])
         if self._place is None:
             spread_out = lambda read: read if read.size == 1 else _flat(_native.broadcast_to(read, self._shape))

@@ -1,4 +1,4 @@
-"""What names mean in the functions that are read: values of closures, modules and built-in functions, and what they were."""
+"""The meaning of names in the functions that are read: values of closures, modules and built-in functions, and their earlier values."""
 
 import builtins
 import types
@@ -49,7 +49,7 @@ class Names:
         self._seen = []
 
     def look_up(self, function, name):
-        """What a name that is none of the function's own means."""
+        """The value of a name that is none of the function's own."""
         return self._note(None if function is self._function else function, name, _find(function, name))
 
     def attribute(self, value, name):
@@ -108,7 +108,7 @@ def means_the_same(before, now):
 
 
 def _form(value):
-    """What all arrays at a place have in common; None for other values."""
+    """The properties that all arrays at a place share; None for other values."""
     return (type(value), value.shape, value.dtype) if type(value) in _ARRAYS else None
 
 

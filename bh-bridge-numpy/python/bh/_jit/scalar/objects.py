@@ -293,4 +293,4 @@ def named(value):
 
 
 def _nothing():
-    """What `object.__init__` does."""
+    """The initialiser of `object`."""

@@ -1,5 +1,5 @@
-"""What a function writes to arrays becomes results. Elements that each index of a loop has for itself become variables, whose last values
-are written; what is written at other subscripts is put there when all indices have said where and what."""
+"""Writes of a function to arrays become results. Elements that each index of a loop has for itself become variables, whose last values are
+written; values for other subscripts are written after the loop over all indices."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from .ir import Assign, Block, Const, Count, If, Loop, Store, Unsupported, Var, 
 from .kinds import BOOL
 from .runtime import are_apart
 
-# What sums of multiples of indices are made of.
+# The operations of sums of multiples of indices.
 _SUMS = {"add", "subtract", "multiply", "negative", "copy", "positive"}
 
 
@@ -79,7 +79,7 @@ def with_own(function):
 
 
 class _Puts:
-    """What is put at computed subscripts, in the order of the statements: each has variables, which hold nothing at the beginning."""
+    """Values written at computed subscripts, in the order of the statements: each has variables, which hold nothing at the beginning."""
 
     def __init__(self, function, tables):
         loops = [one for one in walk(function.body) if type(one) in (Loop, Count)]

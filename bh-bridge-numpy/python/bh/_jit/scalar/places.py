@@ -213,7 +213,7 @@ class Places:
         return self.value_at(place, fresh=not copied, copied=copied)
 
     def by_class(self, view, classes, work, line):
-        """What this work gives for an object of one of these classes."""
+        """The result of this work for an object of one of these classes."""
         narrowed = lambda cls: View(view.form.of([cls]), view.name, view.key, view.steps, view.fresh, view.copied)
         if len(classes) == 1:
             return work(narrowed(classes[0]), classes[0])

@@ -130,7 +130,7 @@ class Program:
 
 
 def _defaults(function):
-    """What the parameters of a function are without arguments."""
+    """The defaults of a function's parameters."""
     return (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items())
 
 

@@ -179,7 +179,7 @@ class Reader(Expressions, Loops, Things, ListsOf, Places):
             self.at = _place(node)
             read(node)
             if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
-                # What follows is never reached.
+                # The statements after it are never reached.
                 return
 
     def _read_Pass(self, node):
@@ -238,7 +238,7 @@ class Reader(Expressions, Loops, Things, ListsOf, Places):
                 self._assign_to(target, value)
 
     def _updated(self, sign, before, value, line):
-        """What a variable gets by an operator; None where a list was changed in place."""
+        """The value of a variable after an operator in place; None where a list was changed in place."""
         if self.is_list(before) and isinstance(sign, ast.Add):
             self.method_of_list(before, "extend", (value,), line, "list")
             return None
@@ -360,7 +360,7 @@ def _place(node):
 
 
 def _label(node):
-    """What people call a list."""
+    """The program's name of a list."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else "list"
 
 

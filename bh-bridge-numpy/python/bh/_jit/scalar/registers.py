@@ -29,7 +29,7 @@ _SAME = {
 
 
 class Unwritten(Exception):
-    """What scalar programs do not have."""
+    """A statement that scalar programs lack."""
 
 
 def is_worth(function):

@@ -1,4 +1,4 @@
-"""What the functions that the emitter writes call: operations on arrays and numbers of known types."""
+"""The functions that the emitter's code calls: operations on arrays and numbers of known types."""
 
 import math
 
@@ -115,7 +115,7 @@ def _key(mask, key):
 
 
 def copied(value, table, stored):
-    """What was read from an array, whatever becomes of those that are written to."""
+    """A value read from an array, copied if an array that is written to shares its memory."""
     return _native.cast(value, value._code) if any(other._memory == table._memory for other in stored) else value
 
 

@@ -16,7 +16,7 @@ class Scope:
         self.function, self.tree, self.prefix, self.label, self.around, self.path = function, tree, prefix, label, around, path
         body = tree.body if isinstance(tree.body, list) else [tree.body]
         self.stored = collections.Counter(names_of(body))
-        # What the function assigns is its own, everywhere in it.
+        # A name that the function assigns is its own, everywhere in it.
         self.own = set(source.parameters(tree)) | set(self.stored)
         self.first = set(map(id, body))
         # Of names that had a value: its form; and the values of those that always have the same one.

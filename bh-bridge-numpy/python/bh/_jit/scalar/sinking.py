@@ -4,9 +4,9 @@ import dataclasses
 
 from .ir import Assign, Block, Count, If, Leave, Loop, assigned, parts, used, walk
 
-# What operations cost beside an addition.
+# The costs of operations beside an addition.
 _COSTS = {"function": 16, "complex_function": 32, "power": 16, "divide": 4, "floor_divide": 8, "remainder": 8, "copy": 0, "truth": 0}
-# What it costs to keep a variable of those that have left, and to know who left there.
+# The cost of keeping a variable of elements that have left, and of noting which left there.
 _KEPT, _LEFT = 2, 3
 
 
