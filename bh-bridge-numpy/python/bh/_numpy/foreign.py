@@ -288,7 +288,7 @@ def _hold(path, function):
 
 def _receiver(owner, path, sites, site):
     """The object in which the program's own modules look a function up to call it: its owner, if the function is called itself, or a
-    holder of another one. `path` is the names on the way to it. An owner, or an object's class, of which this is known is noted at its site."""
+    holder of another one. `path` is the names on the way to it. An owner, or an object's class, known to be so is noted at its site."""
     kind, known = type(owner), sites[site]
     if type(known) is set and kind in known:
         return owner
