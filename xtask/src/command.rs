@@ -57,6 +57,13 @@ pub fn output(command: &mut Command) -> Outcome<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// The files of the repository with such an ending, those not committed yet included.
+pub fn files(pattern: &str) -> Outcome<Vec<String>> {
+    let mut list = Command::new("git");
+    list.args(["ls-files", "--cached", "--others", "--exclude-standard", pattern]).current_dir(root());
+    Ok(output(&mut list)?.lines().map(str::to_owned).collect())
+}
+
 /// A command as one would type it.
 pub fn line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());

@@ -1,6 +1,6 @@
-//! Phrases that stop readers of the pages, and the pages that are checked for them.
+//! Phrases that stop readers of the pages, and the pages that are checked for them; comments that begin with a clause.
 
-use crate::command::{Failure, Outcome, root};
+use crate::command::{Failure, Outcome, files, root};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -39,13 +39,22 @@ const PHRASES: &[(&str, &str)] = &[
 /// Pages that are written from tables in the sources.
 const GENERATED: &[&str] = &["api.md", "cpp-reference.md", "keys.md", "opcodes.md"];
 
-/// Refuses pages with such phrases.
+/// Words that begin a clause in the place of a noun.
+const CLAUSES: &[&str] = &["What", "Whatever", "Who", "Whoever"];
+
+/// Refuses pages with such phrases, and comments with such beginnings.
 pub fn check() -> Outcome {
     let mut found = Vec::new();
     for page in pages()? {
         let text = fs::read_to_string(&page)?;
         found.extend(findings(&text).map(|(line, phrase, instead)| {
             format!("{}:{line}: \"{phrase}\": write {instead}", page.strip_prefix(root()).unwrap_or(&page).display())
+        }));
+    }
+    for source in [files("*.rs")?, files("*.py")?].concat().iter().filter(|file| !file.starts_with("bh-bytecode/")) {
+        let Ok(text) = fs::read_to_string(root().join(source)) else { continue };
+        found.extend(beginnings(&text).map(|(line, word)| {
+            format!("{source}:{line}: \"{word} …\": begin the comment with the noun or verb that says it")
         }));
     }
     if found.is_empty() { Ok(()) } else { Err(Failure(found.join("\n"))) }
@@ -65,6 +74,16 @@ fn findings(text: &str) -> impl Iterator<Item = (usize, &'static str, &'static s
         let lines: Vec<usize> =
             places.iter().filter(|place| whole(place)).map(|&place| line(&text, place + phrase.len())).collect();
         lines.into_iter().map(move |line| (line, phrase, instead))
+    })
+}
+
+/// The comments and docstrings of a source that begin with a clause: the numbers of their lines, and their first words.
+fn beginnings(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    const MARKS: &[&str] = &["//!", "///", "//", "#", "\"\"\"", "r\"\"\""];
+    text.lines().enumerate().filter_map(|(number, line)| {
+        let comment = MARKS.iter().find_map(|mark| line.trim_start().strip_prefix(mark))?;
+        let word = comment.trim_start().split(|letter: char| !letter.is_alphanumeric()).next()?;
+        CLAUSES.contains(&word).then_some((number + 1, word))
     })
 }
 
@@ -108,7 +127,15 @@ mod tests {
     }
 
     #[test]
-    fn the_pages_have_none() {
+    fn comments_and_docstrings_begin_with_nouns() {
+        let rust = "//! What it is.\nlet a = 1; // What\n    /// Whatever\n//! Whole\n//\n#[what]\n// So What\n";
+        assert_eq!(beginnings(rust).collect::<Vec<_>>(), [(1, "What"), (3, "Whatever")]);
+        let python = "# Who asks.\ndef f():\n    \"\"\"Whoever asks.\"\"\"\n    # what\n\"\"\"The one.\"\"\"\n";
+        assert_eq!(beginnings(python).collect::<Vec<_>>(), [(1, "Who"), (3, "Whoever")]);
+    }
+
+    #[test]
+    fn the_pages_and_sources_have_none() {
         check().unwrap_or_else(|failure| panic!("{}", failure.0));
     }
 }

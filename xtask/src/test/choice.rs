@@ -1,9 +1,8 @@
 //! Which tests a name stands for: those of a crate, of a file, or the functions whose names contain it, found in the sources.
 
-use crate::command::{Failure, Outcome, output, root};
+use crate::command::{Failure, Outcome, files, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
 
 /// Crates whose tests load no library that is built beside them.
 const ALONE: &[&str] = &[
@@ -156,13 +155,6 @@ pub fn owners() -> Outcome<BTreeSet<String>> {
 
 fn stem(file: &str) -> &str {
     Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
-}
-
-/// The files of the repository with such an ending, those not committed yet included.
-fn files(pattern: &str) -> Outcome<Vec<String>> {
-    let mut list = Command::new("git");
-    list.args(["ls-files", "--cached", "--others", "--exclude-standard", pattern]).current_dir(root());
-    Ok(output(&mut list)?.lines().map(str::to_owned).collect())
 }
 
 /// The test functions of all crates, by the attribute before them.
