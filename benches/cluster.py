@@ -107,7 +107,7 @@ class Bench:
         return done.stdout
 
     def wait(self, command, environment):
-        """Runs a command for as long as --timeout allows. A launcher that is told to end takes its ranks along."""
+        """Runs a command for as long as --timeout allows. A launcher that gets a signal to end takes its ranks along."""
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(command, env=environment, **pipes) as process:
             try:

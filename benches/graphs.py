@@ -245,7 +245,7 @@ def stream(args, folder):
     del made
     first = lambda x: np.sqrt(x * x + 1)
     second = lambda x: (np.sin(x) * np.cos(x)).sum()
-    # As many pieces as the file has, each in a place of its own: one that comes again would be in the cache.
+    # As many pieces as the file has, each in a place of its own: a repeated one would be in the cache.
     piece = list(np.ones((320, rows, 8)))
     source = {"source": bh.source(path, rows=rows) >> bh.sink(lambda x: None, stack="numpy")}
     if args.stack:

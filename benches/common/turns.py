@@ -23,7 +23,7 @@ DEVIATIONS = 1.96
 
 
 class Turns:
-    """A program that runs when it is told to."""
+    """A program that runs on command."""
 
     def __init__(self, command, n, iters, dtype, *, threads, limit, environment=None):
         self.words = [*map(str, command), str(n), str(iters), dtype, "--warm", "--turns"]

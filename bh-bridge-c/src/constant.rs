@@ -35,7 +35,7 @@ thread_local! {
 pub(crate) fn constant(value: Constant) -> *mut bh_array {
     let keep = |ring: &Ring| {
         if ring.next.get() == ring.end.get() {
-            // There are 2^52 numbers, so the first ones are long forgotten when they come again.
+            // There are 2^52 numbers, so the first ones are long forgotten when they repeat.
             let first = NUMBERS.fetch_add(BLOCK, Ordering::Relaxed) & ARRAY_MASK;
             ring.next.set(first);
             ring.end.set(first + BLOCK);

@@ -214,7 +214,7 @@ pub(crate) fn destroy(handle: *mut bh_context) -> Result<()> {
     let _ = DEFAULT.compare_exchange(number as usize, 0, Ordering::AcqRel, Ordering::Acquire);
     let result = context.recorder.shutdown();
     if generation == u32::MAX {
-        // Its handles would come again.
+        // Its handles would repeat.
         return result;
     }
     FREE.lock().unwrap_or_else(PoisonError::into_inner).0.push(number as usize);

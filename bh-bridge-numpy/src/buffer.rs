@@ -346,8 +346,8 @@ unsafe extern "C" fn give_back(argument: *mut c_void, _data: *mut c_void) {
     // SAFETY: `donate_buffer` has made it of a box, for this call.
     let buffer = *unsafe { Box::from_raw(argument.cast::<PyUntypedBuffer>()) };
     RETURNED.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
-    // SAFETY: both may be called from any thread, with or without an interpreter. What comes back after its end goes with
-    // the process. If the interpreter's list is full, the next donation does it.
+    // SAFETY: both may be called from any thread, with or without an interpreter. Buffers returned after the interpreter's
+    // end are freed with the process. If the interpreter's list is full, the next donation does it.
     unsafe {
         if ffi::Py_IsInitialized() != 0 {
             ffi::Py_AddPendingCall(Some(release_returned), std::ptr::null_mut());

@@ -39,7 +39,7 @@ fn kind(array: &Array, key: &Array) -> Option<Key> {
     }
 }
 
-/// Fails if indices that are at hand are out of bounds.
+/// Fails if computed indices are out of bounds.
 fn check(array: &Array, key: &Array) -> PyResult<()> {
     match pick::out_of_bounds(array, key) {
         Some((index, extent)) => {
@@ -58,7 +58,7 @@ fn by_indices(array: &Array, key: &Array, object: &Bound<'_, PyAny>) -> Option<A
     pick::directly(array, key).or_else(|| advanced::get(array, object))
 }
 
-/// The elements of a vector that an index array chooses, if both are at hand.
+/// The elements of a vector that an index array chooses, if both are computed.
 pub fn taken(array: &Array, key: &Bound<'_, Array>) -> Option<Array> {
     let fits = array.view.rank() == 1 && key.get().view.rank() > 0 && key.get().dtype.is_int();
     if fits { by_indices(array, key.get(), key.as_any()) } else { None }
@@ -316,7 +316,7 @@ fn select_plain(py: Python<'_>, mask: &Array, [x, y]: [&Operand<'_>; 2], dtype: 
     Ok(Some(Array::new(mask.context, id, info.dtype, info.view)))
 }
 
-/// As [`select`], of little data that is at hand, where the mask has the shape of the result.
+/// As [`select`], of little computed data, where the mask has the shape of the result.
 fn select_at_hand(mask: &Array, values: [&Operand<'_>; 2], dtype: DType) -> Option<Array> {
     let none = Constant { bits: [0; 2], dtype: 0, reserved: [0; 7] };
     let mut numbers = [none; 2];

@@ -1,5 +1,5 @@
-//! Universal functions that the package composes of several operations, on little data that is at hand: the same arithmetic,
-//! element by element. What is not finite is left to the operations.
+//! Universal functions that the package composes of several operations, on little computed data: the same arithmetic,
+//! element by element. Elements that are not finite are left to the operations.
 
 use crate::array::Array;
 use crate::shared_view::contiguous;

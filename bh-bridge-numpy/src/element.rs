@@ -1,4 +1,4 @@
-//! Elements, rows and columns of arrays whose data is at hand.
+//! Elements, rows and columns of arrays whose data is computed.
 
 use crate::array::Array;
 use crate::call::{Call, Served};
@@ -44,7 +44,7 @@ fn place(view: &View, key: &Bound<'_, PyAny>) -> Option<i64> {
     Some(place)
 }
 
-/// The element that a key of whole numbers names, if the program asks and it is at hand.
+/// The element that a key of whole numbers names, if the program asks and it is computed.
 #[inline]
 pub fn at_hand(array: &Bound<'_, Array>, key: &Bound<'_, PyAny>) -> Option<Constant> {
     let this = array.get();
@@ -55,7 +55,7 @@ pub fn at_hand(array: &Bound<'_, Array>, key: &Bound<'_, PyAny>) -> Option<Const
     read(this, place)
 }
 
-/// An element of an array's base, if it is at hand, or comes to be without waiting.
+/// An element of an array's base, if it is computed, or becomes so without waiting.
 #[inline]
 fn read(array: &Array, place: i64) -> Option<Constant> {
     let recorder = &array.context.recorder;
@@ -70,7 +70,7 @@ fn read(array: &Array, place: i64) -> Option<Constant> {
     }
 }
 
-/// Overwrites the element that a key of whole numbers names, if it is at hand. False if that has to be recorded.
+/// Overwrites the element that a key of whole numbers names, if it is computed. False if that has to be recorded.
 #[inline]
 pub fn set_at_hand(array: &Array, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> bool {
     let set = || {
@@ -97,7 +97,7 @@ pub fn set_at_hand(array: &Array, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAn
     set().is_some()
 }
 
-/// The only element, or that with an index for each dimension, as a number of Python, if it is at hand.
+/// The only element, or that with an index for each dimension, as a number of Python, if it is computed.
 pub fn item<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let item = || {
         let (array, indices) = call.unnamed()?.split_first()?;
@@ -131,7 +131,7 @@ pub fn await_rows(array: &Bound<'_, Array>) -> PyResult<()> {
     }
     let recorder = &this.context.recorder;
     let at_hand = recorder.hand().map(|hand| hand.data(this.store(), this.view.start()).is_some());
-    // Where nothing is done at once, elements do not come to be at hand.
+    // Where no operation runs immediately, elements are not computed without waiting.
     if at_hand != Some(false) || recorder.settle_part(this.anchor(), 1) {
         return Ok(());
     }

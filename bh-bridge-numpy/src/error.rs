@@ -103,7 +103,7 @@ pub fn value_error(error: ViewError) -> PyErr {
 }
 
 /// Waits for elements as [`waiting`] does. A failure of other operations, whose results nobody may ever look at, is warned
-/// of, and strikes only who reads what depends on them.
+/// of, and only reads of dependent arrays fail.
 pub fn reading<R: Send>(py: Python<'_>, f: impl FnMut(&mut Patience<'_>) -> Result<R> + Send) -> PyResult<R> {
     let (result, elsewhere) = settled(py, f)?;
     warn_of(py, elsewhere)?;
@@ -117,7 +117,7 @@ pub fn settled<R: Send>(
 ) -> PyResult<(R, Option<Error>)> {
     let mut elsewhere = None;
     let result = waiting(py, |patience| match f(patience) {
-        // Reported once, it is not in the way of a second call. What a check finds is always raised.
+        // Reported once, it is not in the way of a second call. Findings of checks are always raised.
         Err(failure) if failure.origin.is_some() && failure.status != status::CHECK => {
             f(patience).inspect(|_| elsewhere = Some(failure))
         }

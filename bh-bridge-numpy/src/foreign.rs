@@ -15,8 +15,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
 
-/// A copy of an array of NumPy's own class that is small enough to be at hand; `None` for all other objects. Its elements follow
-/// each other in C order, or it is a vector.
+/// A copy of an array of NumPy's own class that is small enough to be settled; `None` for all other objects. Its elements
+/// follow each other in C order, or it is a vector.
 pub fn copied<'py>(context: Shared, object: &Bound<'py, PyAny>) -> Option<Bound<'py, Array>> {
     let host = HostArray::of(object).filter(|_| crate::shortcut::taken())?;
     let dtype = host.dtype()?;

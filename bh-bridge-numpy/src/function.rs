@@ -1,4 +1,4 @@
-//! Functions of the package whose common calls on data at hand are served without Python.
+//! Functions of the package whose common calls on computed data are served without Python.
 
 use crate::arguments::{self, Arguments, EntryPoint};
 use crate::by_numpy::ByNumpy;

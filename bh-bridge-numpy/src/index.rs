@@ -1,4 +1,4 @@
-//! Basic indexing: whole numbers, slices, `...` and new axes give views. What else NumPy takes goes to Python.
+//! Basic indexing: whole numbers, slices, `...` and new axes give views. Python serves NumPy's other keys.
 
 use crate::array::{Array, derive};
 use crate::element::{Rows, at_hand, await_rows, set_at_hand};

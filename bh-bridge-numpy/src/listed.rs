@@ -1,5 +1,5 @@
-//! `array` and `asarray`: copies, and arrays of the numbers in lists and tuples, also nested ones, or of the arrays in a list, whose data
-//! is at hand at once.
+//! `array` and `asarray`: copies, and arrays of the numbers in lists and tuples, also nested ones, or of the arrays in a
+//! list, whose data is computed immediately.
 
 use crate::array::Array;
 use crate::call::{Call, Served};

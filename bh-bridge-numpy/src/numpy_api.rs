@@ -85,8 +85,9 @@ pub fn new_array<'py>(
     extents.iter_mut().zip(shape).for_each(|(to, &extent)| *to = extent as isize);
     let flags = c_int::from(order == Order::Fortran) * IS_FORTRAN;
     let (none, nothing) = (std::ptr::null(), std::ptr::null_mut());
-    // SAFETY: the class is that of arrays and the dtype one of NumPy's, whose reference goes to the function; there are as many extents
-    // as it is told; without strides and data it makes them itself. The result is a new reference, or null with an exception.
+    // SAFETY: the class is that of arrays and the dtype one of NumPy's, whose reference goes to the function; there are as
+    // many extents as the call says; without strides and data it makes them itself. The result is a new reference, or null
+    // with an exception.
     unsafe {
         let made = make(
             class,

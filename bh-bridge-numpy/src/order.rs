@@ -1,4 +1,4 @@
-//! Vectors in order, and the places of extremes, of data that is at hand.
+//! Vectors in order, and the places of extremes, of computed data.
 
 use crate::array::Array;
 use crate::array_api::follows_array_api;

@@ -196,7 +196,7 @@ pub fn all_numbers(from: Strided<'_>, dtype: DType, mut holds: impl FnMut(i64) -
     }
 }
 
-/// The first index of an index array that an array has no place for, if both are at hand, and the array's extent.
+/// The first index of an index array that an array has no place for, if both are computed, and the array's extent.
 pub fn out_of_bounds(array: &Array, key: &Array) -> Option<(i64, i64)> {
     let (&extent, hand) = (array.view.shape().first()?, key.context.recorder.hand().filter(|_| is_plain(key))?);
     // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.

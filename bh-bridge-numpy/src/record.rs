@@ -165,7 +165,7 @@ pub fn cast_plain(py: Python<'_>, array: &Array, dtype: DType) -> PyResult<Array
     Ok(result)
 }
 
-/// As [`cast`], of a part of an array that is at hand, in C order, to a type to which each element is converted alone.
+/// As [`cast`], of a part of a computed array, in C order, to a type to which each element is converted alone.
 pub fn cast_at_hand(array: &Array, dtype: DType) -> Option<Array> {
     let bytes = array.len() as u64 * dtype.size().max(array.dtype.size()) as u64;
     if !is_plain(array)

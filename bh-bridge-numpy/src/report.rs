@@ -64,7 +64,7 @@ impl LiveReport {
         self.live.address()
     }
 
-    /// The process has ended: whoever watches sees the whole report, and this returns then.
+    /// The process has ended: viewers see the whole report, and this returns then.
     fn end(&self, py: Python<'_>, seconds: f64, failure: Option<String>) {
         let run = bh_report::Run { program: self.program.clone(), seconds, failure, running: false };
         detached(py, || self.live.end(&run));

@@ -1,8 +1,8 @@
-//! Elements and results that are at hand, as NumPy's scalars.
+//! Computed elements and results, as NumPy's scalars.
 //!
-//! Only the program gets them. This package composes operations of arrays, also of such without dimensions, so its own calls
-//! are told by the names that the calling code sees. A program that follows the array API gets none: there, what has no
-//! dimensions is an array.
+//! Only the program gets them. This package composes operations of arrays, also of such without dimensions, so the names that
+//! the calling code sees distinguish its own calls. A program that follows the array API gets none: there, results without
+//! dimensions are arrays.
 
 use crate::array::Array;
 use crate::array_api::follows_array_api;
@@ -103,7 +103,7 @@ fn is_own(name: &Bound<'_, PyAny>) -> bool {
     name == "bh" || name.starts_with("bh.")
 }
 
-/// The result of an operation as the caller gets it: a scalar of NumPy, if the result is one and its value is at hand.
+/// The result of an operation as the caller gets it: a scalar of NumPy, if the result is one and its value is computed.
 #[inline]
 pub fn give<'py>(py: Python<'py>, result: Array) -> PyResult<Bound<'py, PyAny>> {
     if result.is_scalar()
@@ -116,14 +116,14 @@ pub fn give<'py>(py: Python<'py>, result: Array) -> PyResult<Bound<'py, PyAny>> 
     Ok(Bound::new(py, result)?.into_any())
 }
 
-/// A scalar of NumPy, if the array is one and its value is at hand; else the array.
+/// A scalar of NumPy, if the array is one and its value is computed; else the array.
 #[pyfunction]
 fn scalar_at_hand<'py>(array: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {
     let value = if crate::shortcut::taken() { taken(array.get()) } else { None };
     value.map_or_else(|| Ok(array.clone().into_any()), |value| numpy_scalar(array.py(), &value))
 }
 
-/// The value of a result that is at hand, or comes to be without waiting.
+/// The value of a result that is computed, or becomes so without waiting.
 fn taken(result: &Array) -> Option<Constant> {
     let (recorder, store, place) = (&result.context.recorder, result.store(), result.view.start());
     let id = match store {

@@ -1,4 +1,4 @@
-//! Elements of arrays whose data is at hand, wherever they lie.
+//! Elements of computed arrays, at any places.
 
 use crate::array::Array;
 use bh_bytecode::walk::{Loop, Walk};
@@ -46,7 +46,7 @@ pub struct Strided<'a> {
 const REPEATED: i64 = 1 << 20;
 
 impl<'a> Strided<'a> {
-    /// An array's elements. `None` for those that are not at hand, and for broadcasts of more than [`REPEATED`] elements.
+    /// An array's elements. `None` for arrays that are not computed, and for broadcasts of more than [`REPEATED`] elements.
     ///
     /// # Safety
     /// The hand must be held as long as the value, and what it gives, is used, and nothing be written to the array's memory while
@@ -140,8 +140,8 @@ pub unsafe fn copy_elements<T: Copy>(to: Strided<'_>, from: Strided<'_>) {
     });
 }
 
-/// Access to what is at hand, for something that only moves the elements of these arrays or looks at each once: their data is
-/// made at hand, if nothing has to be waited for.
+/// Access to computed data, for operations that only move the elements of these arrays or read each once: their data is
+/// settled, if nothing has to be waited for.
 pub fn hand_for<'a>(arrays: impl Iterator<Item = &'a Array> + Clone) -> Option<Hand<'static>> {
     hand_for_some(arrays.map(|array| (array, array.len())))
 }
@@ -164,7 +164,7 @@ pub fn hand_for_some<'a>(arrays: impl Iterator<Item = (&'a Array, i64)> + Clone)
     if others.all(settles) { recorder.hand() } else { None }
 }
 
-/// Is the array one whose data may be at hand?
+/// Is the array one whose data may be computed?
 pub fn is_plain(array: &Array) -> bool {
     array.link.is_none() && crate::shortcut::taken()
 }

@@ -41,7 +41,7 @@ pub fn item(py: Python<'_>, array: &Array) -> PyResult<Py<PyAny>> {
     python_number(py, value(py, array)?)
 }
 
-/// The one element of an array that has one. Waits for it, unless its value is at hand.
+/// The one element of an array that has one. Waits for it, unless its value is computed.
 pub fn value(py: Python<'_>, array: &Array) -> PyResult<Constant> {
     let recorder = &array.context.recorder;
     if let Some(value) = array.here().and_then(|here| recorder.element_here(here, array.view.start())) {

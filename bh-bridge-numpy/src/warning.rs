@@ -54,7 +54,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Has the program asked for more than warnings, such as exceptions?
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// From now on errors are told by the operation that meets them, or no longer.
+/// From now on the operation that meets errors reports them, or no longer.
 #[pyfunction]
 fn ask_for_errors(asked: bool) {
     ASKED.store(asked, Ordering::Relaxed);
@@ -134,14 +134,14 @@ fn take_flags() -> u32 {
     flags
 }
 
-/// Is an array's data at hand?
+/// Is an array's data computed?
 #[pyfunction]
 fn is_at_hand(array: &Array) -> bool {
     let hand = array.context.recorder.hand();
     array.link.is_none() && hand.is_some_and(|hand| hand.data(array.store(), array.view.start()).is_some())
 }
 
-/// Is an array's data at hand, or can it be made so without waiting?
+/// Is an array's data computed, or can it be made so without waiting?
 #[pyfunction]
 fn comes_to_hand(array: &Array) -> bool {
     is_at_hand(array) || array.link.is_none() && array.context.recorder.settle_part(array.anchor(), 1)
@@ -171,7 +171,7 @@ fn may_wait(array: &Array) -> bool {
 /// Elements that are looked at together, which the processor does faster than one after the other.
 const PART: usize = 64;
 
-/// Does `found` hold for an element of an array whose data is at hand? `T`: how elements lie in memory.
+/// Does `found` hold for an element of a computed array? `T`: the form of elements in memory.
 fn any<T: Plain>(array: &Array, found: impl Fn(T) -> bool) -> bool {
     let Some(hand) = array.context.recorder.hand() else { return false };
     // SAFETY: the hand is held as long as they are used, and no slice of them is written to meanwhile.
@@ -325,7 +325,7 @@ fn is_zero(divisor: &Bound<'_, PyAny>) -> bool {
     }
 }
 
-/// Has a divisor at hand elements that are 0?
+/// Has a computed divisor elements that are 0?
 fn has_zeros(divisor: &Bound<'_, PyAny>) -> bool {
     let Ok(array) = divisor.cast_exact::<Array>() else { return false };
     let array = array.get();
@@ -337,7 +337,7 @@ fn has_zeros(divisor: &Bound<'_, PyAny>) -> bool {
     }
 }
 
-/// The operands of a call into an array, if all are at hand; those that share memory with it, and are little, as copies.
+/// The operands of a call into an array, if all are computed; those that share memory with it, and are little, as copies.
 pub fn kept<'py, const N: usize>(
     arguments: [&Bound<'py, PyAny>; N],
     out: &Array,
@@ -404,7 +404,7 @@ fn again<'py>(py: Python<'py>, function: &Bound<'py, PyAny>, arguments: Bound<'p
     tellers()?.again.bind(py).call1((function, arguments)).map(drop)
 }
 
-/// Has an array elements that another type cannot hold, and is it at hand?
+/// Has an array elements that another type cannot hold, and is it computed?
 pub fn loses(array: &Array, dtype: DType) -> bool {
     if array.link.is_some() || !array.dtype.is_float() && !array.dtype.is_complex() {
         return false;
@@ -443,7 +443,7 @@ fn may_lose(from: DType, to: DType) -> bool {
     inexact(from) && to != DType::Bool && (!inexact(to) || matches!(to, DType::F32 | DType::C64))
 }
 
-/// Tells of what a conversion of an array to the type with this number loses, if its data is at hand.
+/// Warns of losses by a conversion of an array to the type with this number, if its data is computed.
 #[pyfunction]
 pub fn warn_of_cast(py: Python<'_>, array: &Bound<'_, Array>, code: u8) -> PyResult<()> {
     let Some(dtype) = DType::from_code(code) else { return Ok(()) };

@@ -1,6 +1,6 @@
 """The names `cupy`, `cupyx` and `cupy_backends` for CuPy's tests, with an array library in CuPy's place.
 
-What CuPy and the library both have is the library's. Of the rest, which is about GPUs, tests get objects that are nothing:
+Names of both CuPy and the library are the library's. For the rest, which is about GPUs, tests get empty objects:
 without truth, equal to nothing, whose attributes and results are again such objects.
 """
 

@@ -1,7 +1,7 @@
 """`cargo xtask numpy-suite [numpy|cupy|scipy] [--only TEXT] [--jobs N]`: others' tests, run with bh in NumPy's place.
 
 The tests of `numpy` are those of the installed NumPy; they are copied below the target directory, as `import numpy` means bh
-only in modules that are not installed. `cupy_suite.py` and `scipy_suite.py` say where the others come from. What fails with
+only in modules that are not installed. `cupy_suite.py` and `scipy_suite.py` say where the others come from. Tests that fail with
 NumPy itself does not count. `left.toml` names what is left, with its reason.
 """
 

@@ -1,6 +1,6 @@
 """Random programs on many stacks, for as long as asked: `soak.py --minutes N --seed S --stacks NAMES --report FILE`.
 
-Each program runs on NumPy and on every stack. What differs, raises or ends the process is kept, made smaller, and
+Each program runs on NumPy and on every stack. A program that differs, raises or ends the process is kept, made smaller, and
 written to the report with its seed, its stack and the settings. Stacks are names of `soaking/settings.py`, `all`
 (all but OpenCL), `cpu`, `cluster` or `pairwise`.
 """

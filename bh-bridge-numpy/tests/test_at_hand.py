@@ -1,4 +1,4 @@
-"""Functions of little arrays at hand, which NumPy carries out, have the bits of what is recorded; arrays of the numbers in lists."""
+"""Functions of little computed arrays, which NumPy runs, have the bits of recorded ones; arrays of the numbers in lists."""
 
 import contextlib
 import re

@@ -1,4 +1,4 @@
-"""`python -m bh --check`: values that differ between two runs of a script are told with their lines."""
+"""`python -m bh --check`: values that differ between two runs of a script are reported with their lines."""
 
 import os
 import subprocess

@@ -140,7 +140,7 @@ READS = {
 def test_an_interrupt_ends_every_wait_and_then_the_process(read, count, tmp_path):
     """Loops that are given up only after minutes: all of them take longer than the limit of this test."""
     lines = "\n".join(f"    {line}" for line in READS[read].splitlines())
-    # In a file, as functions whose source is not at hand run in Python.
+    # In a file, as functions without a readable source run in Python.
     (tmp_path / "main.py").write_text(
         BEGIN + "import numpy\n@np.vectorize\ndef forever(x):\n    while x > 0: x = x + 1 - 1\n    return x\n"
         f"for k in range(2):\n    r = forever(np.ones({count}) + k)\n    np.flush(wait=False)\n"

@@ -43,13 +43,13 @@ stop = False
 
 
 def run(tmp_path, program, **environment):
-    # In a file, as functions whose source is not at hand run in Python.
+    # In a file, as functions without a readable source run in Python.
     (tmp_path / "main.py").write_text(program)
     command = [sys.executable, tmp_path / "main.py"]
     return subprocess.run(command, capture_output=True, text=True, timeout=600, env={**os.environ, **environment})
 
 
-# The work of a thread until it is told to stop, and how many forks there are meanwhile.
+# The work of a thread until `stop` is set, and how many forks there are meanwhile.
 WORK = {
     "compile": "k = 0\nwhile not stop:\n    k += 1\n    y = np.linspace(.1, 1., 300_003)\n"
     "    for i in range(40 + k % 9): y = np.sin(y * (1 + .01 * i) + k) + np.exp(-y)\n"

@@ -1,4 +1,4 @@
-"""Programs on ranks, simulated and started by launchers: what moves, what is told, blocks and checkpoints."""
+"""Programs on ranks, simulated and started by launchers: moves, reports, blocks and checkpoints."""
 
 import json
 import os
@@ -605,7 +605,7 @@ def test_ranks_know_the_memory_of_each_others_devices(tmp_path, name):
     assert [value / 65536 for value in json.loads(sums)] == [0, 1, 5, 15]
 
 
-# Calls on arrays that three ranks have. What one rank does alone is told, and the rest does not bring whole arrays to it.
+# Calls on arrays that three ranks have. Work of one rank is reported, and the rest does not bring whole arrays to it.
 SWEEP = """
 import json, warnings, numpy, bh as np
 from bh import _native

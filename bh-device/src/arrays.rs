@@ -1,4 +1,4 @@
-//! Arrays on the device: what the registry is told about them, uploads, and who makes room when memory is short.
+//! Arrays on the device: notes to the registry, uploads, and arrays that make room when memory is short.
 
 use crate::attachment::Counters;
 use crate::driver::Region;
@@ -138,8 +138,8 @@ impl Arrays {
         self.parted.get(&base).copied().unwrap_or(0)
     }
 
-    /// The base's memory for this access, with its content if that is needed. What writes to it begins when no other device copies it
-    /// any more.
+    /// The base's memory for this access, with its content if that is needed. Writes begin when no other device copies it any
+    /// more.
     pub(crate) fn lend(&mut self, base: &Base, mode: u32) -> Result<Lent> {
         let lent = self.lend_unordered(base, mode)?;
         if mode & access::WRITE != 0 {

@@ -122,7 +122,7 @@ impl Attachment for Memory {
 
     /// The queue begins with what it has, so that a later read waits less.
     fn prefetch(self: &Arc<Self>, _: &Counters) {
-        // A queue that cannot begin says so to whoever reads.
+        // If the queue cannot begin, the next read reports it.
         let _ = self.pool.gpu.driver.flush();
     }
 

@@ -1,5 +1,5 @@
 //! From texts to kernels: several in one program, as drivers build programs one after the other and take less time for one of
-//! several kernels. What was built is kept on disk, by the text of each kernel.
+//! several kernels. Built programs are kept on disk, by the text of each kernel.
 
 use crate::code;
 use crate::driver::{Driver, Kernel, Program};

@@ -147,7 +147,7 @@ impl Launcher {
         sizes.iter().map(|&bytes| self.arrays.take(bytes)).collect()
     }
 
-    /// The memory of the bases that a block uses. What it only overwrites comes last, as its content is given up.
+    /// The memory of the bases that a block uses. Bases that it only overwrites come last, as their content is given up.
     fn bases(&mut self, batch: &BatchRef<'_>, plan: &BlockPlan, filled: &[bool]) -> Result<Vec<Lent>> {
         let mut lent: Vec<Option<Lent>> = plan.uses.iter().map(|_| None).collect();
         for overwritten in [false, true] {

@@ -72,7 +72,7 @@ struct Owner {
     handle: *mut c_void,
 }
 
-// SAFETY: the program is told on any thread.
+// SAFETY: the program's function may be called on any thread.
 unsafe impl Send for Owner {}
 // SAFETY: nothing is changed through a shared reference.
 unsafe impl Sync for Owner {}
@@ -216,7 +216,7 @@ impl Memory {
         self.readers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One of those who rely on the content does no more.
+    /// One user of the content no longer relies on it.
     pub(crate) fn end_reading(&self) {
         self.readers.fetch_sub(1, Ordering::Relaxed);
     }

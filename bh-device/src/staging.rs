@@ -40,7 +40,7 @@ struct Piece {
 
 impl Piece {
     fn slice(&mut self, bytes: usize) -> &mut [u8] {
-        // SAFETY: the mapping has as many bytes as the buffer, and whoever has the piece has it alone.
+        // SAFETY: the mapping has as many bytes as the buffer, and the piece has one owner.
         unsafe { std::slice::from_raw_parts_mut(std::ptr::with_exposed_provenance_mut(self.memory.address), bytes) }
     }
 

@@ -108,7 +108,7 @@ impl Launcher {
         Ok((pieces, kernels, failures))
     }
 
-    /// Brings the bases of a block to host memory. What is only overwritten comes last, as its content is given up.
+    /// Brings the bases of a block to host memory. Bases that are only overwritten come last, as their content is given up.
     pub(crate) fn homes(&mut self, batch: &BatchRef<'_>, uses: &[BaseUse]) -> Result<Vec<Home>> {
         let mut homes = Vec::new();
         for overwritten in [false, true] {

@@ -53,7 +53,7 @@ impl Losses {
     }
 
     /// Does instruction `at`, which computes the same as the one at `earlier`, lose its results by the same causes if it
-    /// copies `result` instead? What fails at one fails at the other.
+    /// copies `result` instead? A failure of one is a failure of the other.
     pub fn keeps_as_copy(&mut self, batch: &Batch, at: u32, earlier: u32, result: Operand) -> bool {
         let instr = &batch.instrs[at as usize];
         let failing = may_fail(instr).then_some(earlier);

@@ -2,8 +2,9 @@
 //! share a kernel.
 //!
 //! Each access looks back through the accesses before it that may touch its view ([`Nodes`]) until it comes to a write that
-//! covers it: what came before that touches the write, too. What a write covers leaves the chains on its way. Who has looked at very many in vain becomes a *barrier* for all
-//! that are left: it depends on them, and whoever comes later depends on it, which keeps the work for each access bounded.
+//! covers it: earlier accesses touch that write, too. Accesses that a write covers leave the chains on the way. An access
+//! that has examined very many in vain becomes a *barrier* for the rest: it depends on them, and later accesses depend on it,
+//! which bounds the work for each access.
 
 use crate::facts::{Facts, NONE, access};
 use crate::places::Nodes;

@@ -1,7 +1,7 @@
 //! Loop nests: ordering dimensions by memory, turning backward walks forward, and merging dimensions.
 //!
-//! A nest with folds is in the order that its reductions carry, and its short inner dimensions are told before merging: what
-//! shares the kernel has no say, so that a fold takes its elements in one order with and without fusion.
+//! A nest with folds is in the order that its reductions carry, and its short inner dimensions are found before merging:
+//! other operations of the kernel have no effect, so that a fold takes its elements in one order with and without fusion.
 
 use crate::kernel::Dim;
 use bh_bytecode::AxisOrder;

@@ -273,7 +273,7 @@ impl Context {
         Arc::new(Context { executor, last: sync::Mutex::new(0), log, manners })
     }
 
-    /// Hands over a batch, run by whoever; returns its number.
+    /// Hands over a batch, run by any thread; returns its number.
     fn submit(&self) -> u64 {
         let mut last = sync::lock(&self.last);
         *last += 1;

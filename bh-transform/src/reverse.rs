@@ -215,7 +215,7 @@ impl<'a, E: Emit> Sweep<'a, E> {
         Ok(copy)
     }
 
-    /// Lets an adjoint flow into an input. What flows into the view that the operation wrote is kept until all rules have read
+    /// Lets an adjoint flow into an input. Flows into the view that the operation wrote are kept until all rules have read
     /// the adjoint there.
     pub(crate) fn flow(
         &mut self,

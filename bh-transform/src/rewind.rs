@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// An owner of an array of a state. An array with two owners is not overwritten.
 pub(crate) type Owner<B> = Arc<B>;
 
-/// The values of a program's bases at one time. What has several owners is not written.
+/// The values of a program's bases at one time. Values with several owners are not written.
 pub(crate) type Values<B> = HashMap<u64, (Base, Owner<B>)>;
 
 /// A way back through a program that runs again.

@@ -209,8 +209,8 @@ impl Engine {
         batch.header.level != 0 || self.settings.planning == PlanningMode::Direct
     }
 
-    /// How much planning a batch gets: what it asks for, unless the settings force a level. What has to be planned for its
-    /// first time is asked for by other settings.
+    /// How much planning a batch gets: what it asks for, unless the settings force a level. Other settings decide which
+    /// batches are planned the first time.
     fn level(&self, batch: &BatchRef<'_>) -> Level {
         let all = self.settings.jit == Jit::On;
         match self.settings.planning {

@@ -326,7 +326,7 @@ impl driver::Event for Event {
 
     fn is_done(&self) -> bool {
         let context = &self.stream.context;
-        // SAFETY: the event lives. What has failed is done, which the wait tells.
+        // SAFETY: the event lives. A failed event is done; the wait reports the failure.
         context.enter().is_ok_and(|_entered| unsafe { (context.functions.ask)(self.end) } != NOT_READY)
     }
 

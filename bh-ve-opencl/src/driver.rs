@@ -338,7 +338,7 @@ impl driver::Kernel for Kernel {
         if self.values[place] == Some(value) {
             return Ok(());
         }
-        // SAFETY: the driver copies as many bytes as it is told from there, and refuses a size that is not the argument's.
+        // SAFETY: the driver copies the given number of bytes from there, and refuses a size that is not the argument's.
         let outcome =
             unsafe { opencl3::kernel::set_kernel_arg(self.kernel.get(), at, bytes.len(), bytes.as_ptr().cast()) };
         outcome.map_err(|why| failed("setting an argument", why.into()))?;

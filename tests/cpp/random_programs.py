@@ -4,7 +4,7 @@ the same.
     random_programs.py PROGRAM TYPE FIRST COUNT
 
 PROGRAM is random_programs.cpp, compiled; TYPE is int64 or double; the programs are those of COUNT seeds from FIRST on.
-Numbers are small and whole, so that doubles are exact, too. What NumPy makes anew is put in C order, as bh does, because the
+Numbers are small and whole, so that doubles are exact, too. New arrays of NumPy are put in C order, as bh does, because the
 order in memory says whether a reshaped array is a view.
 """
 

@@ -88,7 +88,7 @@ fn has_libclang() -> bool {
 /// Installs what the libraries and their tests need, as far as we may; what is missing is said when they are built.
 pub fn ensure_packages() {
     for mpi in IMPLEMENTATIONS {
-        // A failure is told of below, when the library is left out.
+        // A failure is reported below, when the library is left out.
         let _ = ensure(mpi.packages);
     }
     if !has_libclang() {

@@ -44,7 +44,7 @@ class Unfit(Exception):
 
 
 class Draft:
-    """The statements so far. What may differ from NumPy by rounding is in `rough`, with how much, relative to its `scale`."""
+    """The statements so far. Names that may differ from NumPy by rounding are in `rough`, with how much, relative to its `scale`."""
 
     def __init__(self, random):
         self.random, self.statements, self.count = random, [], 0

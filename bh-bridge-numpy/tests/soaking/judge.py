@@ -70,8 +70,8 @@ def verdict(program, stack):
 
 
 def checked(program, code, reference, stack):
-    """As `verdict`, with the code and NumPy's names at hand."""
+    """As `verdict`, with the compiled code and NumPy's names given."""
     try:
         return difference(program, on_stack(code, stack), reference)
-    except Exception as error:  # Whatever bh raises where NumPy does not is a finding.
+    except Exception as error:  # An exception of bh where NumPy raises none is a finding.
         return f"{type(error).__name__}: {error}"

@@ -50,7 +50,7 @@ def _with_fewer(program, stack):
 def _fails(program, statements, stack):
     try:
         return verdict(dataclasses.replace(program, statements=statements), stack)
-    except Exception:  # What NumPy cannot run any more is not smaller but wrong.
+    except Exception:  # A program that NumPy cannot run any more is not smaller but wrong.
         return None
 
 

@@ -1,5 +1,6 @@
 //! A chain of kernels as one, tile by tile: each item of a group has a column of the tile, or an element of some columns, and all go
-//! down its rows, a barrier for each. What an item needs of its own is in registers, what others need of it in local memory, too.
+//! down its rows, a barrier for each. An item's own values are in registers; values that others need are in local memory,
+//! too.
 
 use super::part::{Part, is_wide};
 use super::{Code, Target, Variant, Writer};

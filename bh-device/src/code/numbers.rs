@@ -42,7 +42,7 @@ impl Numbers {
         }
     }
 
-    /// The sum of products of strides and index names, and an offset. What is 0 is left out, and so are factors of 1.
+    /// The sum of products of strides and index names, and an offset. Terms that are 0 and factors of 1 are left out.
     pub(crate) fn address(&mut self, start: i64, terms: &[(i64, String)]) -> String {
         let mut parts = Vec::new();
         if start != 0 || self.variant == Variant::Parameterised {

@@ -56,7 +56,7 @@ impl Panel {
         if self.rows == 0 { String::new() } else { format!("{name} own[{}][{}];\n", self.rows, self.columns) }
     }
 
-    /// An element of the row at hand: of column `c`, counted from `s` on.
+    /// An element of the present row: of column `c`, counted from `s` on.
     pub(super) fn element(&self, c: &str) -> String {
         if self.rows == 0 { format!("m[(long)(s + {c}) * n + r]") } else { format!("own[q][{c}]") }
     }

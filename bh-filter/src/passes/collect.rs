@@ -1,6 +1,6 @@
 //! Constant collection: (x ∘ c₁) ∘ c₂ becomes x ∘ c, for sums, differences and products with constants.
 //!
-//! *Proof.* Only the outer instruction changes; the inner one stays for whoever else reads it. The rewrite is valid
+//! *Proof.* Only the outer instruction changes; the inner one stays for its other readers. The rewrite is valid
 //! where the inner result is still unchanged when the outer instruction reads it, x is unchanged since the inner one
 //! read it, and the outer output may stand beside x. Integers form a ring modulo 2ⁿ, so wrapping sums and products of
 //! constants, computed in 64 bits and cut to the type, are exact. Floats round after each operation: they are collected

@@ -1,5 +1,5 @@
-//! Copy and cast removal: who reads a copy reads the original instead; a cast there and back reads the start. Copies that are read in
-//! another shape are removed first ([`shapes`](super::shapes)).
+//! Copy and cast removal: readers of a copy read the original instead; a cast there and back reads the start. Copies that are
+//! read in another shape are removed first ([`shapes`](super::shapes)).
 //!
 //! *Proof.* A reader of `t`, where `t = x` (a copy without conversion, or a fill with a constant) is still `t`'s last
 //! definition, reads x instead if x is unchanged since the copy and may stand beside the reader's output. A cast back,

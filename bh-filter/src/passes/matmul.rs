@@ -4,8 +4,8 @@
 //! *Proof.* The sum instruction alone changes, to a contraction of the same axes of the same box. The product
 //! array must be a temporary that only the sum reads and that is unchanged when it does, and both factors must be
 //! unchanged since it was computed. Integers (wrapping) and truth values give the same bits in any order; floats and complex
-//! numbers are summed in another order, so they are rewritten under `reassociate` only. What is no product of matrices is left to
-//! the fused kernel.
+//! numbers are summed in another order, so they are rewritten under `reassociate` only. Other products are left to the fused
+//! kernel.
 
 use super::Options;
 use crate::analysis::{Uses, base_of, output, output_type};

@@ -2,7 +2,8 @@
 //!
 //! *Proof.* An operation before a program whose result only the program reads moves to it: its inputs are still as it read
 //! them, and nothing else changes. A program with one result, which only an operation behind it reads, moves to that one,
-//! likewise. What is written is then never what is read. Both fail, and lose their results, by the same causes as before.
+//! likewise. So the program never writes elements that it reads. Both fail, and lose their results, by the same causes as
+//! before.
 
 use super::Options;
 use crate::analysis::{Uses, base_of, erase, output, sweep};
@@ -86,8 +87,8 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
     changed
 }
 
-/// Makes operations part of the program that is called at `at`, one after the other, and returns how many. What the stack below
-/// refuses stays as it was.
+/// Makes operations part of the program that is called at `at`, one after the other, and returns how many. Operations that
+/// the stack below refuses stay as they were.
 fn grow(batch: &mut Batch, options: &Options, mut program: Program, mut at: u32) -> usize {
     let mut before = Vec::new();
     loop {

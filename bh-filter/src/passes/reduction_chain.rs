@@ -29,7 +29,7 @@ pub fn run(batch: &mut Batch, options: &Options) -> usize {
             instr.operands[1] = source;
             (instr.param, instr.order) = (axes, order);
             changed += 1;
-            // Each merge changes who reads what.
+            // Each merge changes the readers of arrays.
             uses = None;
         }
     }

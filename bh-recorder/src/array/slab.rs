@@ -1,4 +1,4 @@
-//! A slab whose keys carry a generation, so that a stale key is told from a live one.
+//! A slab whose keys carry a generation, so that stale keys are recognised.
 
 /// Bits of the index and of the generation in a key: together they fit beside a context number in one pointer.
 pub(crate) const INDEX_BITS: u32 = 26;
@@ -6,7 +6,7 @@ const GENERATION_MASK: u32 = (1 << INDEX_BITS) - 1;
 const END: u32 = u32::MAX;
 
 /// A growing array of reusable places. Places freed last are used first. A place whose generations are used up is left
-/// alone, so that no key ever comes again.
+/// alone, so that no key ever repeats.
 pub(crate) struct Slab<T> {
     slots: Vec<Slot<T>>,
     free: u32,

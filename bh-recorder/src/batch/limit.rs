@@ -1,11 +1,11 @@
-//! After how many operations a batch ends. What fusing saves grows with elements, and what planning costs with operations; a loop
-//! that repeats is planned once, so that more of it costs nothing. Counts decide, never clocks.
+//! The number of operations after which a batch ends. The gain of fusion grows with elements, and the cost of planning with
+//! operations; a loop that repeats is planned once, so that more of it costs nothing. Counts decide, never clocks.
 
 /// Elements of an operation from which on fusing it saves what planning it costs, as for levels of planning.
 const ELEMENTS: u64 = 1 << 14;
 /// Bytes of an element, where only bytes are counted.
 const ELEMENT_BYTES: u64 = 8;
-/// A batch that does little and is not known to come again ends after this part of the most operations, but not before
+/// A batch that does little and is not known to repeat ends after this part of the most operations, but not before
 /// [`shortest`].
 const SHORTER: usize = 4;
 const SHORTEST: usize = 256;

@@ -34,7 +34,7 @@ impl Submitted {
 }
 
 impl State {
-    /// Hands the pending batch over, as something of it is asked for or it is large. What else it makes may stay a recipe.
+    /// Hands the pending batch over, as something of it is asked for or it is large. Its other results may stay recipes.
     pub(crate) fn submit_part(&mut self) -> Result<Submitted> {
         self.make_all_chosen();
         self.bound_recipes();
@@ -48,7 +48,7 @@ impl State {
         self.submit()
     }
 
-    /// Hands what is pending, if there is something, to the executor. What is returned goes on once the lock is open.
+    /// Hands what is pending, if there is something, to the executor. The returned batch goes on once the lock is open.
     pub(crate) fn submit(&mut self) -> Result<Submitted> {
         let executor = self.executor()?;
         let mut runner = self.end_wait(&executor)?;

@@ -70,7 +70,7 @@ impl Recorder {
         recording
     }
 
-    /// Ends the trace of a function that failed. What it recorded before is carried out.
+    /// Ends the trace of a function that failed. Operations recorded before run.
     pub fn abandon_trace(&self) -> Result<()> {
         let mut state = self.state();
         match state.trace.take() {

@@ -311,7 +311,7 @@ impl Recorder {
         let needed = if makes_room { state.builder.epoch } else { needed };
         let pending = needed == state.builder.epoch;
         let waits = !pending && needed >= state.first_pending();
-        // A batch that only gives the stack what is at hand has this instruction.
+        // A batch that only gives the stack settled data has this instruction.
         if pending && (reads || state.builder.is_empty()) {
             state.push_sync(handle);
         }
@@ -466,8 +466,8 @@ impl Recorder {
     }
 }
 
-/// Notes that the program has waited for the batches that an access needs. What a new array's data waits for depends on how far the
-/// executor is, on which nothing else may depend.
+/// Notes that the program has waited for the batches that an access needs. The wait for a new array's data depends on the
+/// progress of the executor, on which nothing else may depend.
 fn note_needed(state: &mut State, held: &Held, needed: u64) {
     if held.reads || held.known {
         state.note_waited(needed);

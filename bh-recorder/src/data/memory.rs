@@ -81,7 +81,7 @@ impl Recorder {
         unsafe { self.adopt_memory(dtype, shape, &Adoption::new(data.cast(), mode, memory::HOST, release, argument)) }
     }
 
-    /// Makes an array of memory of the host or of a device, without a copy. What goes wrong leaves it to its owner.
+    /// Makes an array of memory of the host or of a device, without a copy. If it fails, the memory stays its owner's.
     ///
     /// # Safety
     /// The adoption's memory must hold the elements of `shape` in C order and stay valid, as its mode says, until its

@@ -1,7 +1,7 @@
 //! Runs batches in order: on the executor thread, or on the thread of a caller that finds the executor idle.
 //!
-//! Batches are handed over under the lock of the recorder, which is short; whoever runs them, waits for tickets or gets at
-//! data holds no lock but the one that the stack itself asks for.
+//! Batches are handed over under the lock of the recorder, which is short; the thread that runs them, waits for tickets or
+//! gets at data holds no lock but the one that the stack itself asks for.
 
 mod access;
 pub(super) mod frozen;

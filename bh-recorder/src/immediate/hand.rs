@@ -17,14 +17,14 @@ use bh_bytecode::{Constant, DType, View};
 /// operations.
 pub const MOVED: u64 = 4;
 
-/// Access to the arrays that are at hand, and how many more may be made.
+/// Access to settled arrays, and how many more may be made.
 pub struct Hand<'a>(MutexGuard<'a, State>, usize);
 
 /// The most arrays that may be made while a hand is held.
 const MADE: usize = 8;
 
 impl Recorder {
-    /// Access to what is at hand; `None` where the configuration has nothing carried out where it is called.
+    /// Access to settled data; `None` where the configuration disables immediate operations.
     #[inline]
     pub fn hand(&self) -> Option<Hand<'_>> {
         let mut state = self.state();
@@ -35,7 +35,7 @@ impl Recorder {
 }
 
 impl Hand<'_> {
-    /// The address of an element of an array's base, if its data is at hand. It stays there while this is held.
+    /// The address of an element of an array's base, if its data is settled. It stays there while this is held.
     #[inline]
     pub fn data(&self, array: Store<'_>, place: i64) -> Option<*const u8> {
         match array {

@@ -1,7 +1,7 @@
-//! Operations on little data that is at hand are carried out where they are called, by the stack's engine.
+//! Operations on little computed data run immediately, by the stack's engine.
 //!
-//! The inputs must be numbers, known scalars or settled, and the output settled, new, or overwritten as a whole. What else
-//! recording does, orders of folds and hints among it, is done as for a batch, so that later operations cannot tell.
+//! The inputs must be numbers, known scalars or settled, and the output settled, new, or overwritten as a whole. The other
+//! effects of recording, orders of folds and hints among them, are those of a batch, so that later operations are the same.
 
 pub(crate) mod at_hand;
 pub(crate) mod hand;
@@ -48,7 +48,7 @@ pub(crate) enum Found<'a> {
 pub(crate) struct Part<'a> {
     /// The base's place, or [`OUTSIDE`].
     base: u32,
-    /// The address of the first element, if that is at hand.
+    /// The address of the first element, if it is computed.
     data: Option<*const u8>,
     dtype: DType,
     /// Do folds take the elements of its base in the order of memory?
@@ -146,7 +146,7 @@ impl State {
         Ok(done)
     }
 
-    /// As [`State::at_once`], for an extension method with one output, which overlaps no input. What fails is left to a batch.
+    /// As [`State::at_once`], for an extension method with one output, which overlaps no input. Failures are left to a batch.
     pub(crate) fn method_at_once(&mut self, operation: Operation<'_>, out: u32, sources: &[Source]) -> bool {
         if sources.len() >= OPERANDS || !self.is_little(out, Kind::Extension) {
             return false;
@@ -272,7 +272,7 @@ impl State {
         ask(&*immediate.calls, operation, order, operands)
     }
 
-    /// The address of an array's element (0, …, 0), if its data is at hand.
+    /// The address of an array's element (0, …, 0), if its data is computed.
     #[inline]
     pub(crate) fn data_at_hand(&self, handle: u32) -> Option<*const u8> {
         let handle = self.handles.at(handle);
@@ -334,8 +334,8 @@ fn ask(calls: &dyn SharedCalls, operation: Operation<'_>, order: u16, operands: 
     }
 }
 
-/// The inputs of an operation as the engine takes them, if their data is at hand, for as long as bases, handles and `operands`
-/// stay where they are. They are stretched to a shape, except those of which `own` has the bits.
+/// The inputs of an operation as the engine takes them, if their data is computed, for as long as bases, handles and
+/// `operands` stay where they are. They are stretched to a shape, except those of which `own` has the bits.
 #[inline]
 fn gather<'a>(inputs: impl Iterator<Item = Found<'a>>, shape: &[i64], own: u32, operands: &mut Operands) -> Option<()> {
     for (at, input) in inputs.enumerate() {

@@ -151,7 +151,7 @@ impl State {
         self.builder.given.push((carrier, own));
     }
 
-    /// The value of an array of one element, if it is at hand.
+    /// The value of an array of one element, if it is settled.
     #[inline]
     pub(crate) fn element(&self, handle: u32) -> Option<Constant> {
         let (view, entry) = (&self.handles.at(handle).view, self.bases.at(self.handles.at(handle).base));

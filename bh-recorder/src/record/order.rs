@@ -1,5 +1,5 @@
-//! In which order folds take their elements. It is told as they are recorded, from the program alone: where batches end, what
-//! runs meanwhile and what passes make of the program have no influence.
+//! In which order folds take their elements. It is decided when they are recorded, from the program alone: where batches end,
+//! what runs meanwhile and what passes make of the program have no influence.
 //!
 //! A fold takes the elements of its input as they lie in memory. Most results of operations that are folded never get memory,
 //! so an array is taken in the order of what it was computed from, for as long as few operations have read it.

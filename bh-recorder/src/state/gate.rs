@@ -51,7 +51,7 @@ impl Gate {
         self.word.is_open()
     }
 
-    /// Enters the gate, if it is open. What runs inside must be short, and must not take the recorder's lock.
+    /// Enters the gate, if it is open. Code inside must be short, and must not take the recorder's lock.
     #[inline]
     pub(crate) fn enter(&self) -> Option<Inside<'_>> {
         let is_open = self.word.enter();

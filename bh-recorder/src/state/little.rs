@@ -14,7 +14,7 @@ const WORK: u64 = 16 << 20;
 /// The number of elementwise operations in a chain from which on the next ones are recorded. Measured on 8,000 `f64`: a batch costs as
 /// much as 6 to 8 of them save in one kernel.
 const CHAIN: u32 = 8;
-/// The most batches that are told apart. Of more, the oldest two count as one that ends with the later.
+/// The most batches that are distinguished. Of more, the oldest two count as one that ends with the later.
 const BATCHES: usize = 16;
 
 /// Little operations that were recorded.

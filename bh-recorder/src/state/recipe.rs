@@ -75,7 +75,7 @@ pub(crate) struct EarlyCopy {
 #[derive(Default)]
 pub(crate) struct Recipe {
     pub(crate) key: u64,
-    /// Which of the lines that are told of it is from.
+    /// The number of its line in the report.
     pub(crate) told: usize,
     pub(crate) steps: Vec<Step>,
     /// In place of steps, for elements that a mask chooses: the inputs are the mask and the array.

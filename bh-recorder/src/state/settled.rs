@@ -1,4 +1,4 @@
-//! Data at hand: memory of the recorder's own, or of the stack's that is mapped.
+//! Settled data: memory of the recorder's own, or of the stack's that is mapped.
 
 use crate::SendPtr;
 use bh_core::abi::{Adoption, adopt, memory};

@@ -68,7 +68,7 @@ pub(crate) fn all(_: &mut dyn Parallel) -> Share<'_> {
     Share { numbers: 0..i64::MAX, set: PhantomData }
 }
 
-/// Runs what is parallel by itself, through rayon, where there are threads for that, as `work` is told. It has all numbers.
+/// Runs work that is parallel by itself, through rayon, if there are threads for it, which `work` learns. It has all numbers.
 pub(crate) fn install(threads: &mut dyn Parallel, work: &mut (dyn FnMut(&mut Share<'_>, bool) + Send)) {
     let mut all = Share { numbers: 0..i64::MAX, set: PhantomData };
     if !threads.install(&mut || work(&mut all, true)) {

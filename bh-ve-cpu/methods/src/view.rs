@@ -177,7 +177,7 @@ pub struct ViewRef<'a, T> {
     of: PhantomData<T>,
 }
 
-// SAFETY: it reads elements, which nobody writes but who reads the same ones.
+// SAFETY: its elements are written only by the thread that reads them.
 unsafe impl<T: Sync> Sync for ViewRef<'_, T> {}
 
 impl<T: Element> ViewRef<'_, T> {
@@ -245,7 +245,7 @@ impl<T: Element> Iterator for Elements<'_, T> {
     }
 }
 
-/// The elements of an output, to be written by those who have them as a [`Share`].
+/// The elements of an output, to be written by the owner of a [`Share`] of them.
 pub struct ViewMut<'a, T> {
     view: &'a Strided<'a>,
     of: PhantomData<T>,

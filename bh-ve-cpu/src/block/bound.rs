@@ -35,7 +35,7 @@ unsafe impl Send for Binding {}
 // SAFETY: as above.
 unsafe impl Sync for Binding {}
 
-/// A program on memory that fits it. What runs it relies on that: every step of the nest is inside all slots.
+/// A program on memory that fits it. Its runners rely on that: every step of the nest is inside all slots.
 #[derive(Clone, Copy)]
 pub(crate) struct Bound<'a> {
     pub(crate) program: &'a Program,

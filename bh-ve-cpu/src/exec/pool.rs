@@ -94,7 +94,7 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.handoff.stop();
-        // SAFETY: nobody uses it from now on. Its threads end once they are told so, and can be joined.
+        // SAFETY: nobody uses it from now on. Its threads end when asked to, and can be joined.
         unsafe { ManuallyDrop::drop(&mut self.threads) };
         for handle in self.handles.drain(..) {
             // A helper catches the panics of jobs, so there is nothing to learn.

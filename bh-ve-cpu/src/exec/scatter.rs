@@ -69,7 +69,7 @@ impl Scatter<'_> {
     unsafe fn run<T: Arithmetic>(&self, workers: &mut Workers, combine: impl Fn(T, T) -> T + Sync) {
         let &Scatter { out, value, index, mask, .. } = self;
         let apart = [Some(value), Some(index), mask].into_iter().flatten().all(|view| out.is_apart(view));
-        // Elements in a near cache are written as fast as indices are told apart that others have.
+        // Writing elements in a near cache takes no longer than skipping the indices of other parts.
         let parts = if apart && self.is_far() { workers.participants(index.len() as u64 * COST).min(PARTS) } else { 1 };
         let per_part = (self.len + parts as i64 - 1) / parts as i64;
         workers.run(parts, parts, |_, tasks| {

@@ -1,4 +1,4 @@
-//! A batch that comes again allocates nothing.
+//! A repeated batch allocates nothing.
 
 use crate::support;
 

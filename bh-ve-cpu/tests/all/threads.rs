@@ -1,4 +1,4 @@
-//! The engine's threads: as many as it is told to have, the same ones for kernels and methods, and none that stay.
+//! The engine's threads: as many as configured, the same ones for kernels and methods, and none that stay.
 
 use crate::support;
 

@@ -1,5 +1,5 @@
-//! The CUDA engine without a device: its texts are compiled, and other engines take its place. What needs a device runs by the
-//! suites of `bh-ve-opencl`, with `BH_TEST_DRIVER=cuda`.
+//! The CUDA engine without a device: its texts are compiled, and other engines take its place. Tests that need a device run
+//! in the suites of `bh-ve-opencl`, with `BH_TEST_DRIVER=cuda`.
 
 mod factors;
 mod nowhere;

@@ -1,6 +1,6 @@
 //! Writes a copy of the workspace in which every sampled mutant is there, asleep: `bh-mutants ROOT TREE SEED SAMPLE UNVIABLE`.
 //! The environment variable `BH_MUTANT` of a process that uses the copy's code wakes one of them by its number. Keys of
-//! mutants that do not compile are lines of the file `UNVIABLE`. What was sampled goes to `TREE/mutants.json`.
+//! mutants that do not compile are lines of the file `UNVIABLE`. The sample is written to `TREE/mutants.json`.
 
 mod embed;
 mod find;
@@ -65,7 +65,7 @@ fn run(root: &Path, tree: &Path, seed: &str, sample: &str, unviable: &Path) -> O
     Ok(())
 }
 
-/// Equal changes of one function are told apart by their order.
+/// The order distinguishes equal changes of one function.
 fn number_equal_keys(mutants: &mut [Mutant]) {
     let mut seen: HashMap<String, u32> = HashMap::new();
     for mutant in mutants {

@@ -205,7 +205,7 @@ class Matrices:
 
 
 def permutation(axes):
-    """An order of dimensions; None for that which they have."""
+    """An order of dimensions; None for their own."""
     return None if axes == list(range(len(axes))) else axes
 
 

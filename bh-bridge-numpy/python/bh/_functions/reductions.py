@@ -177,7 +177,7 @@ def _axes_of_mean(a, axis):
 
 
 def _reaches(count, limit, where):
-    """Are there so few elements, at places where numbers of them are at hand?"""
+    """Are there so few elements, where the numbers of elements are computed?"""
     if type(count) is int:
         return count <= limit
     return where is not True and _native.is_at_hand(count) and bool((count <= limit).any())

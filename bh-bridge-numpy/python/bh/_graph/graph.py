@@ -61,7 +61,7 @@ class Graph:
     def run(self):
         """Runs all stages until the source ends, and returns what was counted, by stage.
 
-        Sinks are called by this thread. Whatever stage fails, all others end, and `GraphError` names it.
+        Sinks are called by this thread. If a stage fails, all others end, and `GraphError` names it.
         """
         if self._stages[-1].role != "sink":
             raise TypeError(f"{self!r} has no sink: add one, or go through its pieces with `for`")

@@ -20,7 +20,7 @@ class Failed(Exception):
 
 
 class Group:
-    """Tasks of this process. What they do with a piece is recorded while the stack works on the piece before."""
+    """Tasks of this process. Their work on a piece is recorded while the stack works on the piece before."""
 
     def __init__(self, stack, tasks):
         self.stack, self.tasks = stack, tasks

@@ -50,7 +50,7 @@ def moved(piece, stack, count=lambda nbytes: None):
 
 
 def hand_over():
-    """Lets the stack begin with what is recorded. Failures are met by who needs what failed."""
+    """Lets the stack begin with what is recorded. Reads of failed arrays raise."""
     if _native is not None:
         with contextlib.suppress(Exception):
             _native.Stack().flush(False)

@@ -57,7 +57,7 @@ class _Run:
 
 
 class _Queue:
-    """Pieces between two stages, in order, `room` of them at most. What comes after the last piece is `_END` or a failure."""
+    """Pieces between two stages, in order, `room` of them at most. `_END` or a failure follows the last piece."""
 
     def __init__(self, run, room, before, after):
         self._run, self._room, self._pieces = run, room, collections.deque()
@@ -125,7 +125,7 @@ class _Worker:
             self._finish()
 
     def _arriving(self):
-        """The pieces of the next call, or none. What the stack is at work on goes on before anything is waited for."""
+        """The pieces of the next call, or none. Before it waits, the stack's running work goes on."""
         pieces = []
         while len(pieces) < self._rate:
             while self._begun and self._arrive.is_empty():

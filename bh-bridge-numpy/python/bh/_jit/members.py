@@ -1,6 +1,6 @@
 """Functions of one member that run for many at once: `vmap`.
 
-A function runs once, with arrays of one member's shape, while bh keeps what it records. What depends on the members is then
+A function runs once, with arrays of one member's shape, while bh keeps what it records. Operations that depend on the members are then
 recorded for all of them, with one more axis in front of each view.
 """
 

@@ -34,7 +34,7 @@ def inherit(function, original):
     theirs, own = getattr(original, "__doc__", None), getattr(function, "__doc__", None) or ""
     if not isinstance(function, types.FunctionType) or function.__name__ in _OTHERS or not theirs or theirs == own or f"{HEADING}\n" in own:
         return
-    # NumPy's text is indented as its last line is; whoever shows it takes that away, which is too slow to do here.
+    # NumPy's text is indented as its last line is; readers of the text remove that, which is too slow to do here.
     indent = theirs[theirs.rfind("\n") + 1 :]
     indent = indent if indent.isspace() else ""
     notes = f"\n{indent}{HEADING}\n{indent}{'-' * len(HEADING)}\n{indent}{own}\n{indent}" if own else ""

@@ -203,7 +203,7 @@ def lift(value):
 
 
 def given(result, frames=1):
-    """The result of a function as its caller gets it, who is `frames` frames above: scalars at hand are NumPy's, for the program."""
+    """The result of a function for its caller, `frames` frames above: for the program, computed scalars are NumPy's."""
     if type(result) is not ndarray or not result._scalar or _native.follows_array_api():
         return result
     name = sys._getframe(frames + 1).f_globals.get("__name__", "")
@@ -211,7 +211,7 @@ def given(result, frames=1):
 
 
 def invoke(function, args, kwargs):
-    """Calls a function of NumPy. What NumPy refuses is shown to it in another way: objects that show themselves as arrays of bh as
+    """Calls a function of NumPy. Arguments that NumPy refuses are passed in another form: objects that show themselves as arrays of bh as
     ones that show NumPy's, and arrays of objects that hold bh's as ones that hold NumPy's."""
     try:
         return function(*args, **kwargs)

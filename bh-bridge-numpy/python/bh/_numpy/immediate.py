@@ -1,4 +1,4 @@
-"""Functions, and advanced indexing, that NumPy carries out at once: where all operands are little and at hand, or a record of the call
+"""Functions, and advanced indexing, that NumPy carries out at once: where all operands are little and computed, or a record of the call
 would be long, or where it sorts. `native_calls` has most calls on what has been computed served without these.
 
 Only functions are in here whose results have the same bits either way: they choose, count, find and order, or are NumPy's code over
@@ -90,8 +90,8 @@ def is_awaited(stack):
 
 
 def lent(array):
-    """NumPy's form of an array for one call: its own memory, unless a copy takes less time, or makes 0 and 1 of truth values. What a
-    result shares of it is copied."""
+    """NumPy's form of an array for one call: its own memory, unless a copy takes less time, or makes 0 and 1 of truth values. A part that
+    the result shares is copied."""
     return lower(array) if array.size <= _COPIED or array._scalar or array._code == BOOL else np.asarray(memoryview(array))
 
 

@@ -72,7 +72,7 @@ _OTHERWISE["numpy.random:shuffle"] = lambda module, method: getattr(method.__sel
 _OWN = {
     "__setattr__", "__getattr__", "__getattribute__", "__delattr__", "__getstate__", "__setstate__", "__finalize__",
     "__init_subclass__", "__class_getitem__", "__subclasshook__", "__set_name__", "__exit__", "__format__", "__dir__", "__sizeof__",
-    # These read the variables of whoever calls them.
+    # These read their caller's variables.
     "eval", "query",
 }  # fmt: skip
 

@@ -92,7 +92,7 @@ def _run(command, record, config=None):
     if config is not None:
         environment = {name: value for name, value in environment.items() if not name.startswith("BH_") or name in _KEPT}
         environment |= {"BH_CHECK_RECORD": str(record), "BH_CONFIG": str(config)}
-    # The second run is silent: its output is the first one's, or the difference is told.
+    # The second run is silent: its output is the first one's, or the difference is reported.
     return subprocess.run(command, env=environment, stdout=None if config is None else subprocess.DEVNULL).returncode
 
 

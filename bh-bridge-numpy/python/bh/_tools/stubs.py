@@ -1,7 +1,7 @@
 """The type stubs of the package: `python -m bh._tools.stubs DIRECTORY` writes `__init__.pyi` and those beside it.
 
 To a type checker, bh's arrays are those of NumPy: NumPy's names have the types of NumPy's own stubs, with types of elements, shapes and
-overloads, and programs may be annotated with `numpy.typing.NDArray`. What only bh has is written here.
+overloads, and programs may be annotated with `numpy.typing.NDArray`. Names that only bh has are written here.
 """
 
 import sys

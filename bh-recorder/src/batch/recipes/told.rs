@@ -7,7 +7,7 @@ use bh_bytecode::Batch;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The most lines that are told of.
+/// The most lines in the report.
 const LINES: usize = 64;
 
 /// The line that makes a result, if it is not that of the last step of its recipe, which copies it back.

@@ -55,7 +55,7 @@ impl Marks {
         }
     }
 
-    /// The mark of the element at a position in C order. What is beyond the marks may be anything.
+    /// The mark of the element at a position in C order. Elements beyond the marks may be anything.
     pub(super) fn at(&self, position: usize) -> Mark {
         match self {
             Marks::All(mark) => *mark,
@@ -141,7 +141,7 @@ fn is_index_view(batch: &BatchRef<'_>, operand: Operand) -> bool {
     operand.as_view().is_some_and(|view| batch.base_of(view).is_none())
 }
 
-/// The marks of an operand's elements. Whatever was never written, or lost, may be anything.
+/// The marks of an operand's elements. Elements that were never written, or lost, may be anything.
 fn marks(backend: &mut dyn Backend, batch: &BatchRef<'_>, operand: Operand, events: &Events) -> Marks {
     let Some(view) = operand.as_view() else {
         let constant = operand.as_constant().and_then(|index| batch.constants.get(index as usize));

@@ -1,9 +1,10 @@
 //! How many decimal digits the results of a program keep: random rounding, as stochastic arithmetic defines it.
 //!
 //! Each array of floats has shadows: arrays that the same operations make, but whose results are moved by about one unit of the last
-//! place at random after each operation that rounds. What the shadows and the program's own array have in common are the digits that
-//! do not depend on how results are rounded. The program's own arrays decide: masks, indices and integers are made of them alone.
-//! (J. Vignes, "A stochastic arithmetic for reliable scientific computation", 1993; D. Parker, "Monte Carlo arithmetic", 1997.)
+//! place at random after each operation that rounds. The digits that the shadows and the program's own array share are those
+//! that do not depend on how results are rounded. The program's own arrays decide: masks, indices and integers are made of
+//! them alone. (J. Vignes, "A stochastic arithmetic for reliable scientific computation", 1993; D. Parker, "Monte Carlo
+//! arithmetic", 1997.)
 
 mod shadowed;
 

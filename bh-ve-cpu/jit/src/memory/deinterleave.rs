@@ -1,4 +1,4 @@
-//! Reading every second, third or fourth element of memory in whole vectors, and elements that come again and again.
+//! Reading every second, third or fourth element of memory in whole vectors, and elements that repeat.
 
 use super::addresses::strided;
 use super::{load_packed, place, unpack};
@@ -74,7 +74,7 @@ fn choose<'c>(b: &Builder<'c>, windows: &[Value<'c>], begin: u16, step: u16) -> 
     chosen
 }
 
-/// Reads a vector of which each element, or several of them, come again and again. Vectors begin at multiples of their
+/// Reads a vector of which each element, or several of them, repeat. Vectors begin at multiples of their
 /// width, which is a power of two as well.
 pub(super) fn load_repeated<'c>(b: &Builder<'c>, kernel: &Kernel<'c>, slot: u16, at: &At<'c>) -> Value<'c> {
     let SlotForm { dtype, stride, .. } = kernel.request.slots[usize::from(slot)];

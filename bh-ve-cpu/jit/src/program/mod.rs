@@ -63,7 +63,7 @@ pub(crate) fn build<'c>(
     Ok((b.finish(), functions))
 }
 
-/// Builds the code for the elements from one on, vector by vector, behind the block at hand.
+/// Builds the code for the elements from one on, vector by vector, behind the present block.
 fn in_order<'a, 'c>(
     b: &'a Builder<'c>,
     program: &'a Program,

@@ -1,4 +1,4 @@
-//! LU and Cholesky factors in blocks of columns. What is outside a block follows in strips of fixed sizes, side by side, so
+//! LU and Cholesky factors in blocks of columns. The part outside a block follows in strips of fixed sizes, side by side, so
 //! that bits depend on the shape alone and not on the number of threads.
 //!
 //! The algorithms are LAPACK's `getrf` (right-looking; a block by halves, as `getrf2`) and `potrf`, over faer's products
@@ -62,7 +62,7 @@ impl<'a, T: Inexact> Parts<'a, T> {
         self.0.len()
     }
 
-    /// A part, for the first who asks for it.
+    /// A part, for the first caller.
     fn take(&self, number: usize) -> Option<MatMut<'a, T>> {
         self.0[number].lock().unwrap_or_else(PoisonError::into_inner).take()
     }

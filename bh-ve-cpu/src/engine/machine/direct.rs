@@ -1,9 +1,9 @@
 //! Small work at once: the operations of a batch one by one, by the calling thread, straight from the batch's tables. Nothing
-//! is planned and nothing allocated, as what never comes again would not pay for either.
+//! is planned and nothing allocated, as a batch that never repeats would not pay for either.
 //!
 //! An operation goes through the primitives that planned blocks are made of, and a fold through their tree, so its bits are
 //! theirs. The order of a block's instructions makes renames needless, and contracted bases get memory until they are
-//! discarded. What is lent stays lent from one block to the next.
+//! discarded. Loans last from one block to the next.
 
 use super::super::elementwise::{Elements, OPERANDS, elementwise};
 use super::super::fold;

@@ -35,7 +35,7 @@ impl Lent {
         Ok(())
     }
 
-    /// Ends the loans. What is left is the fresh memory, which is given back if it is dropped.
+    /// Ends the loans. The fresh memory is left, which is released if it is dropped.
     pub(super) fn end(&mut self) -> impl Iterator<Item = (u32, Fresh)> {
         self.bases.clear();
         self.fresh.drain(..)

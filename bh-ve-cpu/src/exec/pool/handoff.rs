@@ -1,6 +1,6 @@
 //! How kernels are handed to the helpers: the words that the caller and the helpers look at.
 //!
-//! A job is told to all at once: its number is a word that all helpers look at. Each helper claims its part of the job
+//! A job is announced to all at once: its number is a word that all helpers look at. Each helper claims its part of the job
 //! before it begins; parts that nobody has claimed when the caller is done are taken back, so that nobody waits for
 //! helpers that come late. Apart from that word, each helper has cache lines of its own.
 //!

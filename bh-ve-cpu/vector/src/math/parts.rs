@@ -38,8 +38,8 @@ impl Number for c64 {
     }
 }
 
-/// Hands the parts of `n` numbers to `body`, some at a time: the place of the first one, their number, and the parts. What
-/// follows the last number is harmless for every function.
+/// Hands the parts of `n` numbers to `body`, some at a time: the place of the first one, their number, and the parts. The
+/// padding after the last number is harmless for every function.
 ///
 /// # Safety
 /// `numbers` must be valid for `n` elements.

@@ -150,7 +150,7 @@ pub fn fill(size: usize) -> FillFn {
 pub const STREAMS: bool = cfg!(target_arch = "x86_64");
 
 /// A copy whose stores bypass the caches where the machine can do that. The data is visible to other threads only after
-/// [`fence`], so whoever hands a part of an array on calls that first.
+/// [`fence`], so call that before a part of an array is handed on.
 pub fn copy_streaming() -> CopyFn {
     #[cfg(target_arch = "x86_64")]
     return streaming;

@@ -118,7 +118,7 @@ unsafe fn sum<T: Number, const V: usize>(
             parts::<T, 1, 1>(0, n, dst, terms, factor);
             return;
         }
-        // The last vector lies over the one before it. What it needs may be overwritten by then, so it is made first.
+        // The last vector overlaps the one before it. Its elements may be overwritten by then, so it is computed first.
         let tail = !n.is_multiple_of(V);
         let mut last = MaybeUninit::<[T; V]>::uninit();
         if tail {
