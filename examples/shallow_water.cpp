@@ -12,7 +12,7 @@ using field = bh::array<double>;
 
 const double gravity = 9.8, dt = 0.02, dx = 1.0;
 
-// What flows through a point in a direction: of the height, of the momentum in it, and of the momentum across it.
+// The flow through a point in a direction: of the height, of the momentum in it, and of the momentum across it.
 struct flow {
     field height, along, across;
 };

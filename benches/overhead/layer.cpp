@@ -1,4 +1,4 @@
-// What the C++ layer adds to recording one operation. Usage: layer
+// The time that the C++ layer adds to recording one operation. Usage: layer
 //
 // Prints one JSON object, in nanoseconds: operations with a new result, which is freed, and into an existing array, through the C
 // interface and through bh.hpp. The two are measured by turns; each figure is a median.

@@ -1,4 +1,4 @@
-// What the examples print: results to the last bit, so that programs in several languages can be compared.
+// The examples' output: results to the last bit, so that programs in several languages can be compared.
 using System;
 using System.Diagnostics;
 using Bh;

@@ -12,7 +12,7 @@ static class ShallowWater
 {
     const double Gravity = 9.8, Dt = 0.02, Dx = 1.0;
 
-    // What flows through a point in a direction: of the height, of the momentum in it, and of the momentum across it.
+    // The flow through a point in a direction: of the height, of the momentum in it, and of the momentum across it.
     struct Flow
     {
         public NdArray Height, Along, Across;

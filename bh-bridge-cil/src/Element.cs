@@ -1,4 +1,4 @@
-// What each element type needs: its number, its size, constants of it, and numbers read from it.
+// The properties of each element type: its number, its size, constants of it, and numbers read from it.
 using System;
 using System.Numerics;
 

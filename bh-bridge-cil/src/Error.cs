@@ -1,4 +1,4 @@
-// What goes wrong, as an exception that names the line of the program.
+// Errors, as an exception that names the line of the program.
 using System;
 using System.Runtime.InteropServices;
 using System.Text;

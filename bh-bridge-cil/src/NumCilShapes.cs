@@ -1,4 +1,4 @@
-// What NumCIL's programs name besides arrays: subscripts, shapes, and the switch to Bohrium.
+// The names of NumCIL's programs besides arrays: subscripts, shapes, and the switch to Bohrium.
 using System;
 using System.Linq;
 

@@ -23,7 +23,7 @@ static class WrongPrograms
         try
         {
             program();
-            // What is wrong with the elements shows when they are computed.
+            // Errors in elements are raised when they are computed.
             Context.Default.Sync();
             Program.Check(false, "the program of line " + line + " is not refused");
         }

@@ -126,7 +126,7 @@ def names(module, rng):
         "k": rng.permutation(6), "A": rng.integers(-3, 4, (4, 4)).astype(float), "z": np.array(2), "v": np.zeros(1),
     }  # fmt: skip
     found = {name: module.array(value) for name, value in arrays.items()}
-    # These scalars come from an array.
+    # The scalar `w` comes from an array.
     return found | {"np": module, "w": module.array([3, 1])[1], "s": np.float64(1.5), "n8": np.int8(3)}
 
 

@@ -41,7 +41,7 @@ pub(crate) struct Tape {
     bytes: u64,
     /// The bases of the arguments, and whether the program has written them.
     arguments: ByBase<bool>,
-    /// The bases that the batch shown last needs.
+    /// The bases of the batch shown last whose values the tape needs.
     fresh: Vec<u64>,
     /// How many copies were put into the batch shown last.
     copies: usize,

@@ -1,4 +1,4 @@
-// What the C++ tests share.
+// Shared by the C++ tests.
 #pragma once
 
 // Before the framework: the header brings all that it needs itself.

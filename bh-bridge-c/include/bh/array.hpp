@@ -159,7 +159,7 @@ template <class T> class array : detail::operators<T, false>, public detail::nam
         if (handle_) (bh_free)(handle_);
         handle_ = nullptr;
     }
-    /// What was made of a temporary, which ends here.
+    /// Takes the place of a temporary, which ends here.
     array instead(array made) noexcept {
         reset();
         return made;

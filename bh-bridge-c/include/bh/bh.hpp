@@ -1,4 +1,4 @@
-// What the programs of the Bohrium papers include.
+// The header that the programs of the Bohrium papers include.
 #pragma once
 
 #include "paper.hpp"

@@ -29,7 +29,7 @@ public:
     const std::string &file() const noexcept { return file_; }
     /// Line of the failed operation; 0 if it is not known.
     unsigned line() const noexcept { return line_; }
-    /// What went wrong, without the place.
+    /// The error, without the place.
     const std::string &message() const noexcept { return message_; }
 };
 

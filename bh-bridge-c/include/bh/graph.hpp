@@ -30,7 +30,7 @@ public:
     std::size_t piece() const noexcept { return piece_; }
 };
 
-/// What happened at a stage: the pieces that it was given, how often it found none, and how often there was no room behind it.
+/// The counters of a stage: the pieces that it was given, how often it found none, and how often there was no room behind it.
 struct stage_counters {
     std::string name;
     std::size_t pieces = 0, starved = 0, held = 0;
@@ -138,7 +138,7 @@ template <class F, class P, std::size_t... K> struct call_of<F, P, std::index_se
     static constexpr bool possible = std::is_invocable_v<const F &, piece<K>...>;
     static auto run(const F &f, std::deque<P> &pieces) { return f(brought(static_cast<P &&>(pieces[K]))...); }
 };
-/// What a task passes on of what it returns: that, or each of several pieces in a `std::array`.
+/// The pieces that a task passes on: its result, or each of several pieces in a `std::array`.
 template <std::size_t Given, class M> struct piece_of {
     static_assert(Given == 1, "a task that gives several pieces a call returns them as a std::array");
     using type = M;
@@ -163,7 +163,7 @@ template <class F, std::size_t Taken = 1, std::size_t Given = 1> struct task_sta
 };
 template <class F> struct sink_stage { F f; };
 
-/// What is known of a graph while it runs.
+/// The state of a running graph.
 struct running {
     bh_context *const own = present();
     failures failed;

@@ -9,11 +9,11 @@
 namespace bh {
 namespace detail {
 
-/// What a traced function returned, as a tuple.
+/// The results of a traced function, as a tuple.
 template <class... R> std::tuple<R...> listed(std::tuple<R...> results) { return results; }
 template <class R> std::tuple<R> listed(R result) { return std::tuple<R>(static_cast<R &&>(result)); }
 
-/// What a function returned as an operand of type T of a program.
+/// A result of a function, as an operand of type T of a program.
 template <class T, class R> std::string written(writer &program, const R &result, place at) {
     if constexpr (is_scalar<R>) {
         return number_text(static_cast<T>(result));
@@ -223,7 +223,7 @@ template <class... A> shape shape_of_all(const std::tuple<A...> &arrays, place a
 
 } // namespace detail
 
-/// What `f()` gives where the condition holds, and what `g()` gives elsewhere; both may give tuples. For functions of elements, in
+/// The result of `f()` where the condition holds, and of `g()` elsewhere; both may give tuples. For functions of elements, in
 /// place of `if`: `map([](auto x) { return bh::when(x > 0, [&] { return sqrt(x); }, [&] { return 0.0 * x; }); }, a)`. Both are
 /// computed for all elements, except in a `loop`, whose elements go their own ways.
 template <class C, class F, class D> auto when(const C &condition, F &&f, D &&g) {

@@ -1,4 +1,4 @@
-// What operations take: arrays, traced values and plain numbers, and how long temporary ones live.
+// The operands of operations: arrays, traced values and plain numbers, and how long temporary ones live.
 #pragma once
 
 #include "writer.hpp"
@@ -11,7 +11,7 @@ template <class T> array<T> wrapped(bh_array *handle) noexcept;
 
 template <class T, bool Traced = false> struct operand;
 
-/// What a type is as an operand: its element type, whether it is a plain number, whether it is traced.
+/// The properties of a type as an operand: its element type, whether it is a plain number, whether it is traced.
 template <class A> struct info {
     static constexpr bool is = is_scalar<A>, weak = true, traced = false;
     static constexpr int code = detail::code<A>;

@@ -9,13 +9,13 @@
 namespace bh {
 namespace detail {
 
-/// What sums and products of a type are computed in: integers and truth values as 64-bit integers.
+/// The type in which sums and products of a type are computed: integers and truth values as 64-bit integers.
 template <class T>
 using sum_type = std::conditional_t<std::is_same_v<T, bool>, std::int64_t,
                                     std::conditional_t<!std::is_integral_v<T>, T,
                                                        std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>>;
 
-/// What means of a type are computed in.
+/// The type in which means of a type are computed.
 template <class T> using mean_type = std::conditional_t<std::is_integral_v<T>, double, T>;
 
 template <class U, class A> array<U> as(A &&a, place at) {

@@ -1,4 +1,4 @@
-// What runs the arrays: flushing, memory, threads, checks, and what is known about them.
+// The runtime of the arrays: flushing, memory, threads, checks, and counters.
 #pragma once
 
 #include "array.hpp"

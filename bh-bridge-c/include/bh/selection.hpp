@@ -53,7 +53,7 @@ template <class T> class selection : detail::operators<T, false> {
     array<T> array_;
     array<bool> mask_;
     place at_;
-    /// What was read for operations that are not recorded yet: they give up what they have used, and keep their places.
+    /// Arrays read for operations that are not recorded yet: they give up what they have used, and keep their places.
     mutable std::forward_list<array<T>> read_;
 
     using operand = detail::operand<T>;

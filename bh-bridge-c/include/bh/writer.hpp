@@ -19,7 +19,7 @@ class writer {
     writer *before_ = current_;
     std::vector<int> types_;
     std::string text_;
-    /// What handles stand for: registers, or numbers.
+    /// The operands of handles: registers, or numbers.
     std::unordered_map<const bh_array *, std::string> operands_;
     bool fits_ = true;
 

@@ -1,4 +1,4 @@
-// Who computes: bh's own library, or where that is not there, .NET.
+// The engine: bh's own library, or .NET if that is missing.
 using System;
 
 namespace Bh

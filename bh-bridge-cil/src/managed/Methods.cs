@@ -1,4 +1,4 @@
-// What is no operation on elements: products of matrices, solutions, sorting, transforms, elements at subscripts, random numbers.
+// Methods besides operations on elements: products of matrices, solutions, sorting, transforms, elements at subscripts, random numbers.
 using System;
 using System.Linq;
 using System.Numerics;

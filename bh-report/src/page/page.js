@@ -180,7 +180,7 @@ function show(data) {
   showCounters(data.counters);
 }
 
-// What becomes of the program, and how far its batch is, if one runs.
+// The state of the program, and the progress of its batch, if one runs.
 function state(text, batch) {
   document.getElementById("state").hidden = false;
   document.getElementById("state").textContent = text;

@@ -27,7 +27,7 @@ pub(crate) struct MemberTape {
     pub(crate) stopped: HashSet<u64>,
     /// Bases whose values differ that the function has written.
     written: HashSet<u64>,
-    /// The bases that the batch shown last needs.
+    /// The bases of the batch shown last whose values the tape needs.
     fresh: Vec<u64>,
     /// Copies that were put into the batch shown last.
     copies: Vec<(u64, u32)>,

@@ -69,7 +69,7 @@ impl Digits {
         let ids = backend.base_ids();
         let made = shadowed::shadowed(self, batch, &ids);
         if let Err(error) = execute(backend, &made.batch.as_ref()) {
-            // The failure is one of the program's arrays.
+            // The batch has failed for the program's arrays, too.
             self.drop_shadows(backend, |_| true)?;
             return Err(error);
         }
