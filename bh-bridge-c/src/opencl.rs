@@ -55,7 +55,7 @@ pub unsafe extern "C" fn bh_context_create_opencl(
 /// A new array that is made of a buffer (`cl_mem`) of the context's `cl_context`, without a copy; a buffer of another one is
 /// refused. It has the elements in C order, and may be read and written by kernels. It is retained, and bh's own until
 /// `release` is called with `argument` and `cl_mem`, at the latest when the context ends; what it holds then is not
-/// said. What the program has enqueued for it must be done, or come before in the context's queue.
+/// said. The program's commands for it must be done, or come before in the context's queue.
 ///
 /// # Safety
 /// As `bh_empty`; `cl_mem` must be null or a `cl_mem` with all elements that is used as said above until `release` is
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn bh_opencl_adopt(
 /// As `bh_opencl_adopt`, in a mode. `BH_ADOPT_DONATED`: as `bh_opencl_adopt`. `BH_ADOPT_IMMUTABLE`: nobody writes to the buffer,
 /// the library neither, which writes to another one. `BH_ADOPT_SHARED`: the program goes on using the buffer, which always has
 /// the array's elements: what it enqueues between two calls comes after the first call's operations, and before the next
-/// one's, in the context's queue, or must be done by then. What `bh_write` and `bh_map` change gets there with the next
+/// one's, in the context's queue, or must be done by then. Changes by `bh_write` and `bh_map` get there with the next
 /// operation, or with `bh_opencl_lend_as`.
 ///
 /// # Safety

@@ -110,7 +110,7 @@ pub struct Options {
     pub max_bytes: u64,
     /// A batch that writes no more than this is run by the flushing thread itself.
     pub small_bytes: u64,
-    /// Bytes of an array, at most, that operations are carried out on where they are called, if its data is at hand.
+    /// The largest array, in bytes, on which operations run immediately if its data is computed.
     pub immediate_bytes: u64,
     /// Which results stay recipes.
     pub recipes: Recipes,
