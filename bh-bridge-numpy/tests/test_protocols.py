@@ -356,3 +356,78 @@ def test_containers_of_modules_that_know_numpy_itself_are_asked_about_its_functi
     scope = {"__name__": "container", "np": numpy, "bh": bh}
     exec(CONTAINER, scope)
     assert bh.sum(scope["d"]) == 12.0 and bh.multiply(scope["d"], 2.0).value == 6.0
+
+
+class Boxed:
+    """An array in a box whose class knows only its own objects and NumPy's arrays, as NumPy's page of `NDArrayOperatorsMixin` writes it."""
+
+    __array_priority__ = 100.0
+
+    def __init__(self, value):
+        self.value = value
+
+    def _of(self, values):
+        if not all(isinstance(value, (Boxed, numpy.ndarray, numpy.generic, int, float)) for value in values):
+            return None
+        return [value.value if isinstance(value, Boxed) else value for value in values]
+
+    def __array_ufunc__(self, function, method, *inputs, out=None, **options):
+        values = self._of(inputs)
+        if values is None or out is not None and self._of(out) is None:
+            return NotImplemented
+        result = getattr(function, method)(*values, **options | ({"out": tuple(self._of(out))} if out else {}))
+        return out[0] if out else Boxed(result)
+
+    def __array_function__(self, function, kinds, args, options):
+        parts = args[0] if isinstance(args[0], (list, tuple)) else args
+        values = self._of(parts)
+        if values is None:
+            return NotImplemented
+        return Boxed(function(values, **options) if parts is args[0] else function(*values, **options))
+
+    __add__, __radd__ = lambda self, other: numpy.add(self, other), lambda self, other: numpy.add(other, self)
+    __matmul__, __lt__ = lambda self, other: numpy.matmul(self, other), lambda self, other: numpy.less(self, other)
+
+
+BOXED_CALLS = [
+    lambda q, a: q + a, lambda q, a: a + q, lambda q, a: q < a, lambda q, a: q @ a, lambda q, a: numpy.multiply(q, a), lambda q, a: numpy.power(q, a),
+    lambda q, a: numpy.add(q, a, where=numpy.asarray(a) > 1, out=Boxed(numpy.zeros(numpy.shape(a)))), lambda q, a: numpy.subtract.outer(q, a),
+    lambda q, a: q + a.sum(), lambda q, a: q + (a * 2 + 1), lambda q, a: numpy.concatenate([q, a]), lambda q, a: numpy.stack([q, a]),
+    lambda q, a: numpy.dot(q, a), lambda q, a: numpy.allclose(q, a),
+]  # fmt: skip
+BOXED_VALUES = [
+    lambda np: np.arange(9.0).reshape(3, 3), lambda np: np.arange(9.0).reshape(3, 3).T, lambda np: np.arange(18).reshape(3, 6)[:, ::2],
+    lambda np: np.zeros((0, 0), np.float32), lambda np: np.broadcast_to(np.arange(4.0), (4, 4)), lambda np: np.arange(2000.0 * 2000)[:4].reshape(2, 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", BOXED_VALUES)
+@pytest.mark.parametrize("call", BOXED_CALLS)
+def test_classes_that_refuse_arrays_of_bh_get_those_of_numpy(call, value):
+    with bh.fallback("silent"):
+        mine = call(Boxed(value(numpy)), value(bh))
+    theirs = call(Boxed(value(numpy)), value(numpy))
+    assert type(mine) is Boxed and type(theirs) is Boxed
+    same(mine.value, theirs.value)
+
+
+def test_outputs_of_bh_take_what_other_classes_give():
+    out, view = bh.zeros(6), bh.zeros(6)[::2]
+    with bh.fallback("silent"):
+        assert numpy.add(Boxed(numpy.arange(6.0)), 1, out=out) is out
+        numpy.add(Boxed(numpy.arange(3.0)), bh.ones(3), out=view)
+    same(out, numpy.arange(6.0) + 1)
+    same(view, numpy.arange(3.0) + 1)
+
+
+def test_classes_that_refuse_all_arrays_are_refused():
+    class Refusing:
+        __array_ufunc__ = __array_function__ = lambda self, *args, **options: NotImplemented
+
+    for call in (lambda a: numpy.add(Refusing(), a), lambda a: numpy.add(a, Refusing()), lambda a: numpy.concatenate([Refusing(), a])):
+        errors = []
+        for module in (numpy, bh):
+            with pytest.raises(TypeError) as error, bh.fallback("silent"):
+                call(module.arange(3.0))
+            errors.append(str(error.value).partition(" at 0x")[0])
+        assert errors[0].partition("<")[0] == errors[1].partition("<")[0]

@@ -241,6 +241,13 @@ def __array_namespace__(self, *, api_version=None):
     return bh
 
 
+def _are_asked(kinds):
+    """Has NumPy asked all other classes of operands before bh's array? They have refused it then, but may take an array of NumPy."""
+    kinds = list(kinds)
+    before = kinds[: kinds.index(ndarray)] if ndarray in kinds else kinds
+    return set(kinds) <= {ndarray, *before}
+
+
 @method
 def _array_ufunc(self, function, method, *inputs, **kwargs):
     """Serves calls of `__array_ufunc__` that the table of known calls does not serve."""
@@ -254,6 +261,8 @@ def _array_ufunc(self, function, method, *inputs, **kwargs):
     if isinstance(out, tuple) and len(out) == 1:
         kwargs["out"] = out = out[0]
     if any(_ufunc.overrides(value) for value in inputs):
+        if _are_asked(type(value) for value in inputs if type(value) is ndarray or _ufunc.overrides(value)):
+            return fallback.call_beside(getattr(function, method), inputs, kwargs)
         # As NumPy's arrays do, so that the other one is asked.
         return NotImplemented
     if mine is None:
@@ -293,7 +302,10 @@ def _memory_of(value):
 def __array_function__(self, function, types, args, kwargs):
     if function in _PREPARING and not imports.is_own(sys._getframe(1).f_globals):
         return function(*map(_memory_of, args))
-    if any(kind is not ndarray and not issubclass(kind, np.ndarray) for kind in types):
+    others = [kind for kind in types if kind is ndarray or not issubclass(kind, np.ndarray)]
+    if any(kind is not ndarray for kind in others):
+        if _are_asked(others):
+            return fallback.call_on_memory(function, args, kwargs, name_of(function))
         # As NumPy's arrays do, so that the other class is asked.
         return NotImplemented
     mine = equivalent(function)
