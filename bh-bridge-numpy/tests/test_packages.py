@@ -47,8 +47,9 @@ def agree(one, other):
 
 def is_here(name):
     """Is a package installed?"""
+    names = [name] if "version" in PACKAGES[name] else []
     try:
-        return "version" not in PACKAGES[name] or bool(importlib.metadata.version(name))
+        return all(map(importlib.metadata.version, names + [one.partition("==")[0] for one in PACKAGES[name].get("needs", [])]))
     except importlib.metadata.PackageNotFoundError:
         return False
 

@@ -8,4 +8,4 @@ PACKAGES = tomllib.loads(pathlib.Path(__file__).with_name("statements.toml").rea
 
 for name, package in PACKAGES.items():
     if "version" in package and (package.get("often") or "--all" in sys.argv):
-        print(f"{name}=={package['version']}")
+        print(f"{name}=={package['version']}", *package.get("needs", []), sep="\n")
