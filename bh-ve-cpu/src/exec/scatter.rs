@@ -8,12 +8,15 @@ use crate::block::{Failure, prefetch, resolve};
 use bh_bytecode::scalar::Arithmetic;
 use bh_bytecode::{DType, Opcode, with_dtype};
 use bh_methods::{Strided, walk};
+use std::hint::select_unpredictable;
 use std::ops::Range;
 
 /// Cost of an index in the units of [`Workers::participants`]: a write to a place that is in no cache.
 const COST: u64 = 100;
 /// Outputs of this many bytes are far away: their elements are fetched some indices before they are written.
 const FAR: i64 = 256 << 10;
+/// Outputs of fewer bytes stay in the cache of one core, which writes them faster than several cores read all indices.
+const SHARED: i64 = 2 << 20;
 /// How many indices.
 const AHEAD: i64 = 16;
 /// The most parts of an output. Reading all indices costs each participant about a tenth of the writes.
@@ -59,9 +62,14 @@ struct Scatter<'a> {
 unsafe impl Sync for Scatter<'_> {}
 
 impl Scatter<'_> {
+    /// Bytes of the output's elements.
+    fn bytes(&self) -> i64 {
+        self.len * self.out.dtype.size() as i64
+    }
+
     /// Is the output too large for the nearest caches?
     fn is_far(&self) -> bool {
-        self.len * self.out.dtype.size() as i64 >= FAR
+        self.bytes() >= FAR
     }
 
     /// # Safety
@@ -69,8 +77,11 @@ impl Scatter<'_> {
     unsafe fn run<T: Arithmetic>(&self, workers: &mut Workers, combine: impl Fn(T, T) -> T + Sync) {
         let &Scatter { out, value, index, mask, .. } = self;
         let apart = [Some(value), Some(index), mask].into_iter().flatten().all(|view| out.is_apart(view));
-        // Writing elements in a near cache takes no longer than skipping the indices of other parts.
-        let parts = if apart && self.is_far() { workers.participants(index.len() as u64 * COST).min(PARTS) } else { 1 };
+        let parts = if apart && self.bytes() >= SHARED {
+            workers.participants(index.len() as u64 * COST).min(PARTS)
+        } else {
+            1
+        };
         let per_part = (self.len + parts as i64 - 1) / parts as i64;
         workers.run(parts, parts, |_, tasks| {
             while let Some(part) = tasks.take() {
@@ -101,6 +112,7 @@ impl Scatter<'_> {
                 Some(step) if mask.is_none() && elements.start == 0 && elements.end >= self.len => {
                     self.whole_line(first, line, length, step, &combine);
                 }
+                Some(step) if mask.is_none() => self.shared_line(first, line, length, (step, &elements), &combine),
                 _ => self.line(first, line, length, &elements, &combine),
             }
         });
@@ -143,6 +155,55 @@ impl Scatter<'_> {
         for i in 0..fetched {
             // Of a bad index, any address: it is a hint.
             prefetch(element(index_at(i + AHEAD)));
+            write(i);
+        }
+        (fetched..length).for_each(write);
+    }
+
+    /// The same where other participants own some elements. No branch depends on the owner: the processor would predict half of such
+    /// branches wrong.
+    ///
+    /// # Safety
+    /// As [`Scatter::part`].
+    unsafe fn shared_line<T: Arithmetic>(
+        &self,
+        [value, index, _]: [*mut u8; 3],
+        [value_step, index_step, _]: [isize; 3],
+        length: i64,
+        (step, elements): (isize, &Range<i64>),
+        combine: impl Fn(T, T) -> T,
+    ) {
+        let (len, signed) = (self.len, self.index.dtype == DType::I64);
+        // Two places stand for the elements of others, one to read, one to write. So no sum of their values overflows.
+        let (mut zero, mut aside) = ([0u64; 2], [0u64; 2]);
+        let (zero, aside) = ((&raw mut zero).cast::<u8>(), (&raw mut aside).cast::<u8>());
+        let count = (elements.end - elements.start) as u64;
+        let place = |number: i64, other: *mut u8| {
+            let own = self.out.data().wrapping_offset(step.wrapping_mul(number as isize));
+            select_unpredictable((number.wrapping_sub(elements.start) as u64) < count, own, other)
+        };
+        // SAFETY: the number is one of the line's.
+        let index_at = |i: i64| unsafe {
+            index.wrapping_offset(index_step.wrapping_mul(i as isize)).cast::<i64>().read_unaligned()
+        };
+        let write = |i: i64| {
+            let bits = index_at(i);
+            let number = if (bits as u64) < len as u64 { Ok(bits) } else { resolve(bits, signed, len) };
+            match number {
+                // SAFETY: the number is one of the line's, and a resolved one that of an element of `out`. If this participant does not
+                // own it, the two places stand for it, which have room for any element.
+                Ok(number) => unsafe {
+                    let from = value.wrapping_offset(value_step.wrapping_mul(i as isize)).cast::<T>();
+                    let (old, to) = (place(number, zero).cast::<T>(), place(number, aside).cast::<T>());
+                    to.write_unaligned(combine(old.read_unaligned(), from.read_unaligned()));
+                },
+                Err(bad) if elements.start == 0 => self.failure.0.index(self.failure.1, bad, len),
+                Err(_) => {}
+            }
+        };
+        let fetched = if self.is_far() { (length - AHEAD).max(0) } else { 0 };
+        for i in 0..fetched {
+            prefetch(place(index_at(i + AHEAD), aside));
             write(i);
         }
         (fetched..length).for_each(write);
