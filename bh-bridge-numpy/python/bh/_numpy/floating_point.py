@@ -48,7 +48,10 @@ def again(function, arguments, **options):
 
 
 def _tell(function, arguments, options):
-    arguments, modes = fallback.lower(arguments), np.geterr()
+    modes = np.geterr()
+    if {*modes.values()} == {"ignore"}:
+        return
+    arguments = fallback.lower(arguments)
     if function is np.ndarray.astype:
         # A method of arrays, also of those that are numbers.
         arguments = (np.asarray(arguments[0]), *arguments[1:])
