@@ -53,13 +53,17 @@ impl Part<'_> {
     }
 }
 
-/// A whole number of Python or NumPy.
-fn whole(object: &Bound<'_, PyAny>) -> Option<i64> {
+/// A whole number of Python or NumPy, or of an array without dimensions that has been computed.
+pub fn whole(object: &Bound<'_, PyAny>) -> Option<i64> {
     if object.is_exact_instance_of::<PyInt>() {
         return object.extract().ok();
     }
     match classify(object)? {
         (code, Operand::Number(Number::Int(value))) if code < code::INT => i64::try_from(value).ok(),
+        (_, Operand::Array(array)) if array.view.rank() == 0 && array.dtype.is_int() && is_plain(array) => {
+            let value = array.context.recorder.hand()?.value(array.store(), array.view.start())?;
+            (array.dtype != DType::U64).then(|| value.to::<i64>())
+        }
         _ => None,
     }
 }
@@ -105,7 +109,9 @@ struct Indices {
 /// Where the elements of a view lie from its first one, in C order.
 fn offsets(axes: impl Iterator<Item = Axis>) -> Vec<i64> {
     axes.fold(vec![0], |all, (extent, step)| {
-        all.iter().flat_map(|&first| (0..extent).map(move |index| first + index * step)).collect()
+        let mut next = Vec::with_capacity(all.len() * extent as usize);
+        all.iter().for_each(|&first| next.extend((0..extent).map(|index| first + index * step)));
+        next
     })
 }
 
@@ -143,6 +149,15 @@ fn indices(hand: Option<&Hand<'_>>, part: &Part<'_>, axes: &[Axis]) -> Option<In
         return Some(Indices { shape: vec![places.len() as i64], places });
     }
     let mut places = Vec::with_capacity(array.view.len() as usize);
+    if let Some(all) = (array.dtype == DType::I64).then(|| from.slice::<i64>()).flatten() {
+        let mut fits = true;
+        places.extend(all.iter().map(|&given| {
+            let index = if given < 0 { given + extent } else { given };
+            fits &= (0..extent).contains(&index);
+            index.wrapping_mul(step)
+        }));
+        return fits.then(|| Indices { shape: array.view.shape().to_vec(), places });
+    }
     let all = all_numbers(from, array.dtype, |given| {
         let place = place(given);
         places.extend(place);
@@ -152,10 +167,10 @@ fn indices(hand: Option<&Hand<'_>>, part: &Part<'_>, axes: &[Axis]) -> Option<In
 }
 
 /// The shape that indices broadcast to, and the sums of where they lead to. `None` for more than `most` of them.
-fn joined(all: &[Indices], most: u64) -> Option<(Vec<i64>, Vec<i64>)> {
+fn joined(mut all: Vec<Indices>, most: u64) -> Option<(Vec<i64>, Vec<i64>)> {
     let rank = all.iter().map(|indices| indices.shape.len()).max()?;
     let mut joint = vec![1; rank];
-    for indices in all {
+    for indices in &all {
         for (extent, &own) in joint.iter_mut().rev().zip(indices.shape.iter().rev()) {
             match (*extent, own) {
                 (_, 1) => (),
@@ -166,7 +181,8 @@ fn joined(all: &[Indices], most: u64) -> Option<(Vec<i64>, Vec<i64>)> {
         }
     }
     let count = element_count(&joint).filter(|&count| count as u64 <= most)?;
-    let mut places = vec![0; count as usize];
+    let whole = all.iter().position(|indices| indices.shape == joint);
+    let mut places = whole.map_or_else(|| vec![0; count as usize], |whole| all.swap_remove(whole).places);
     for indices in all {
         if indices.shape == joint {
             places.iter_mut().zip(&indices.places).for_each(|(place, own)| *place += own);
@@ -234,7 +250,7 @@ impl Choice {
         let hand = if arrays.clone().next().is_some() { Some(hand_for(arrays)?) } else { None };
         let all = indexed.iter().map(|(part, axes)| indices(hand.as_ref(), part, axes)).collect::<Option<Vec<_>>>()?;
         drop(hand);
-        (choice.joint, choice.places) = joined(&all, most / kept as u64)?;
+        (choice.joint, choice.places) = joined(all, most / kept as u64)?;
         let rank = choice.joint.len() + choice.before.len() + choice.after.len();
         (rank <= MAX_RANK).then_some(choice)
     }
@@ -392,12 +408,12 @@ fn store<T: Copy>(change: Change, array: &Array) -> Option<()> {
     change.make::<T>(array, |_, new| new)
 }
 
-/// Adds an array that broadcasts to their shape to the elements that an advanced key chooses, one by one in C order. False if that
-/// has to be recorded.
+/// Adds a number of Python, or an array that broadcasts to their shape, to the elements that an advanced key chooses, one by one in C
+/// order. False if that has to be recorded.
 #[pyfunction]
-fn add_at(array: &Bound<'_, Array>, key: &Bound<'_, PyAny>, value: &Bound<'_, Array>) -> bool {
+fn add_at(array: &Bound<'_, Array>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> bool {
     let array = array.get();
-    let Some(change) = Change::of(array, key, value.as_any()) else { return false };
+    let Some(change) = Change::of(array, key, value) else { return false };
     let added = with_dtype!(array.dtype, T => change.make::<T>(array, Arithmetic::add));
     // Clear our flags, so that the program's next operation does not report this overflow.
     crate::warning::clear();
@@ -467,6 +483,15 @@ impl Change {
         let mut second = walk::<T>(self.choice.after.iter().copied(), inner);
         let row = row_of(&mut second);
         let offset = |place: i64| place as isize * size_of::<T>() as isize;
+        if self.choice.kept() == 1 {
+            let single = Loop { extent: 1, steps: [0; 2] };
+            for (&place, &value) in self.choice.places.iter().zip(&values) {
+                let (to, from) = (to.wrapping_offset(offset(place)), from.wrapping_offset(offset(value)));
+                // SAFETY: the elements lie in the array, and the values in another one; both stay there while the hand is held.
+                unsafe { change_row::<T>(to, from, &single, &combine) };
+            }
+            return Some(());
+        }
         first.each([to, from.cast_mut()], |[to, from]| {
             for (&place, &value) in self.choice.places.iter().zip(&values) {
                 second.each([to.wrapping_offset(offset(place)), from.wrapping_offset(offset(value))], |[to, from]| {

@@ -5,6 +5,7 @@ use crate::call::{Call, Served};
 use crate::error::{exception, value_error};
 use crate::layout::is_ordered_as_in_c;
 use crate::location::with_location;
+use crate::operand::{Operand, classify};
 use crate::order::is_at_numpys;
 use crate::sequence::{dimension, whole, wholes};
 use crate::strided::is_plain;
@@ -37,6 +38,48 @@ fn few(py: Python<'_>, array: &Array, places: &[i64], axis: usize) -> PyResult<O
     Ok(Some(result))
 }
 
+/// Assigns a number, or an array elsewhere that broadcasts to their shape, to the slices that a list of whole numbers chooses along
+/// the first dimension of a recorded array: copies in the order of the list, so the last one of equal places stays. False for others.
+pub fn set(array: &Array, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let plan = || {
+        let fits = array.view.rank() > 1 && array.view.is_injective() && !array.view.is_empty();
+        if !fits || !is_plain(array) || is_at_numpys(array) {
+            return None;
+        }
+        let places = places(key).filter(|places| !places.is_empty())?;
+        let mut shape = array.view.shape().to_vec();
+        let extent = shape[0] as usize;
+        let inside = places.iter().map(|&place| dimension(place, extent)).collect::<Option<Vec<usize>>>()?;
+        shape[0] = inside.len() as i64;
+        let values = match classify(value)?.1 {
+            Operand::Number(number) => Err(number.assigned(array.dtype)?),
+            Operand::Array(values) => {
+                let same = values.dtype == array.dtype && std::ptr::eq(values.context, array.context);
+                let apart = same && is_plain(values) && !values.shares_memory(array);
+                Ok((apart.then_some(values)?, values.view.broadcast_to(&shape).ok()?))
+            }
+        };
+        Some((inside, values))
+    };
+    let Some((places, values)) = plan() else { return Ok(false) };
+    for (number, place) in places.into_iter().enumerate() {
+        let to = array.seen(array.view.index(0, place as i64).map_err(value_error)?);
+        let from = match &values {
+            Err(_) => None,
+            Ok((values, view)) => Some(values.seen(view.index(0, number as i64).map_err(value_error)?)),
+        };
+        let input = match (&from, &values) {
+            (Some(from), _) => Input::Array(from.id()),
+            (None, Err(constant)) => Input::Constant(*constant),
+            (None, Ok(_)) => return Ok(false),
+        };
+        let id = to.id();
+        with_location(key.py(), |place| array.context.recorder.operate(Opcode::Copy, 0, id, &[input], place))
+            .map_err(exception)?;
+    }
+    Ok(true)
+}
+
 /// Serves `take` of a few places, given in a list or tuple, along a dimension of a recorded array.
 pub fn take<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let py = call.py();
@@ -54,12 +97,22 @@ pub fn take<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     few(py, array, &places, axis)?.map(|made| Ok(Bound::new(py, made)?.into_any())).transpose()
 }
 
+/// The whole numbers of Python and NumPy in a list. `None` for other keys.
+fn places(key: &Bound<'_, PyAny>) -> Option<Vec<i64>> {
+    let list = key.cast_exact::<PyList>().ok().filter(|list| list.len() <= FEW)?;
+    list.iter().map(|object| crate::advanced::whole(&object)).collect()
+}
+
 /// The slices that a list of whole numbers chooses along the first dimension of a large array. `None` for other keys.
 pub fn chosen(array: &Bound<'_, Array>, key: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
     let (py, this) = (array.py(), array.get());
-    let fits = key.is_exact_instance_of::<PyList>() && this.view.rank() > 1 && is_plain(this) && !this.view.is_empty();
-    if !fits || is_at_numpys(this) || !is_ordered_as_in_c(&this.view) {
+    if this.view.rank() < 2
+        || !is_plain(this)
+        || this.view.is_empty()
+        || is_at_numpys(this)
+        || !is_ordered_as_in_c(&this.view)
+    {
         return Ok(None);
     }
-    wholes(key).map_or(Ok(None), |places| few(py, this, &places, 0))
+    places(key).map_or(Ok(None), |places| few(py, this, &places, 0))
 }

@@ -445,7 +445,7 @@ impl Array {
             }
             if copy.is_none()
                 && !key.is_exact_instance_of::<Array>()
-                && crate::advanced::set(this, key, value).is_some()
+                && (crate::advanced::set(this, key, value).is_some() || crate::few::set(this, key, value)?)
             {
                 return Ok(());
             }

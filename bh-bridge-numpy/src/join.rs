@@ -4,21 +4,39 @@ use crate::array::Array;
 use crate::assemble::{at_hand, recorded, served};
 use crate::call::{Call, Served};
 use crate::layout::is_plain as in_order_of_c;
+use crate::listed::numbers;
 use crate::sequence;
 use crate::strided::{hand_for, is_plain};
 use crate::text::intern;
-use bh_bytecode::View;
+use bh_bytecode::{DType, View};
 use bh_compose::Assembly;
 use bh_recorder::Hand;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyTuple};
 
-/// The arrays of a list or a tuple, if all are such.
+/// The arrays of a list or a tuple, with lists of numbers among them as arrays of the first array's type.
 fn arrays<'py>(object: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, Array>>> {
-    let array = |object: Bound<'py, PyAny>| object.cast_into_exact::<Array>().ok();
-    match object.cast_exact::<PyTuple>() {
-        Ok(tuple) => tuple.iter().map(array).collect(),
-        Err(_) => object.cast_exact::<PyList>().ok()?.iter().map(array).collect(),
+    let parts: Vec<Bound<'py, PyAny>> = match object.cast_exact::<PyTuple>() {
+        Ok(tuple) => tuple.iter().collect(),
+        Err(_) => object.cast_exact::<PyList>().ok()?.iter().collect(),
+    };
+    let first = parts.iter().find_map(|part| part.cast_exact::<Array>().ok())?.clone();
+    let array = |part: Bound<'py, PyAny>| match part.cast_into_exact::<Array>() {
+        Ok(array) => Some(array),
+        Err(other) => numbers_of_type(first.get(), &other.into_inner()),
+    };
+    parts.into_iter().map(array).collect()
+}
+
+/// The numbers of a list as an array of the type that they have together with an array.
+fn numbers_of_type<'py>(beside: &Array, list: &Bound<'py, PyAny>) -> Option<Bound<'py, Array>> {
+    let (context, dtype) = (beside.context, beside.dtype);
+    let own = numbers(context, list, None)?;
+    let (is, gives_way) = (own.get().dtype, matches!(dtype, DType::F64 | DType::C128));
+    match () {
+        () if is == dtype => Some(own),
+        () if gives_way && is != DType::C128 => numbers(context, list, Some(dtype)),
+        () => None,
     }
 }
 

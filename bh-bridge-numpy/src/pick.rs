@@ -178,10 +178,13 @@ pub fn places(mask: &Array) -> Option<Array> {
 pub fn all_numbers(from: Strided<'_>, dtype: DType, mut holds: impl FnMut(i64) -> bool) -> Option<bool> {
     macro_rules! all {
         ($type:ty) => {
-            Some(from.addresses::<$type>().all(|at| {
-                // SAFETY: they are addresses of elements of this type.
-                holds(unsafe { i64::from(at.read_unaligned()) })
-            }))
+            Some(match from.slice::<$type>() {
+                Some(all) => all.iter().all(|&number| holds(number.into())),
+                None => from.addresses::<$type>().all(|at| {
+                    // SAFETY: they are addresses of elements of this type.
+                    holds(unsafe { i64::from(at.read_unaligned()) })
+                }),
+            })
         };
     }
     match dtype {

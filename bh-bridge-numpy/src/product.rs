@@ -4,6 +4,7 @@ use crate::array::Array;
 use crate::error::{exception, value_error};
 use crate::location::with_location;
 use crate::method::Method;
+use crate::record::cast_in_order;
 use crate::shared_view::contiguous;
 use crate::warning;
 use bh_bytecode::{DType, MAX_RANK, Opcode, View};
@@ -35,6 +36,8 @@ fn product_of(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyR
     let copies = crate::foreign::pair(a, b);
     let [a, b] = copies.as_ref().map_or([a, b], |[a, b]| [a, b]);
     let (Ok(a), Ok(b)) = (a.cast_exact::<Array>(), b.cast_exact::<Array>()) else { return Ok(None) };
+    let mut converted = None;
+    let [a, b] = in_one_type(py, [a, b], &mut converted)?;
     let (a, b) = (a.borrow(), b.borrow());
     let (left, right) = (a.view.shape(), b.view.shape());
     let own = a.link.is_none() && b.link.is_none();
@@ -50,6 +53,31 @@ fn product_of(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyR
         (&[inner], &[other, columns]) if inner == other => multiply(py, &a, &b, &[columns]),
         _ => Ok(None),
     }
+}
+
+/// The factors, of which one is converted to the type of the other one, if that is wide enough for both. `converted` owns the copy.
+fn in_one_type<'a, 'py>(
+    py: Python<'py>,
+    [a, b]: [&'a Bound<'py, Array>; 2],
+    converted: &'a mut Option<Bound<'py, Array>>,
+) -> PyResult<[&'a Bound<'py, Array>; 2]> {
+    let is_wide = |one: DType, other: DType| match one {
+        DType::F64 => !other.is_complex(),
+        DType::C128 => true,
+        _ => false,
+    };
+    let (left, right) = (a.get(), b.get());
+    // Python serves all other factors, and raises their errors.
+    let fits = left.dtype != right.dtype && crate::shortcut::taken() && left.link.is_none() && right.link.is_none();
+    Ok(match () {
+        () if fits && is_wide(left.dtype, right.dtype) => {
+            [a, converted.insert(Bound::new(py, cast_in_order(py, b, left.dtype as u8)?)?)]
+        }
+        () if fits && is_wide(right.dtype, left.dtype) => {
+            [converted.insert(Bound::new(py, cast_in_order(py, a, right.dtype as u8)?)?), b]
+        }
+        () => [a, b],
+    })
 }
 
 /// The sum of the products of two arrays of one type over axes of a box of `rank` axes, given as a bit mask. The axes of each array

@@ -101,14 +101,22 @@ pub fn flatten<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     Ok(Some(Bound::new(call.py(), flat)?.into_any()))
 }
 
-/// Without dimensions of extent 1.
+/// Without dimensions of extent 1, or without one of them.
 pub fn squeeze<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let Some(from) = call.array() else { return Ok(None) };
+    let Some((from, axis)) = call.pair(intern!(call.py(), "axis")) else { return Ok(None) };
+    let Some(from) = array(from) else { return Ok(None) };
     let view = &from.get().view;
+    let only = axis.filter(|axis| !axis.is_none()).map(|axis| dimension(view, axis));
+    if only.is_some_and(|only| only.is_none_or(|axis| view.shape()[axis] != 1)) {
+        return Ok(None);
+    }
+    let stays = |axis: usize, extent: i64| extent != 1 || only.flatten().is_some_and(|only| only != axis);
     let (mut shape, mut stride, mut rank) = ([0; MAX_RANK], [0; MAX_RANK], 0);
-    for (&extent, &step) in view.shape().iter().zip(view.stride()).filter(|(extent, _)| **extent != 1) {
-        (shape[rank], stride[rank]) = (extent, step);
-        rank += 1;
+    for (axis, (&extent, &step)) in view.shape().iter().zip(view.stride()).enumerate() {
+        if stays(axis, extent) {
+            (shape[rank], stride[rank]) = (extent, step);
+            rank += 1;
+        }
     }
     let view = View::new(view.start(), &shape[..rank], &stride[..rank]).map_err(value_error)?;
     derived(from, view)

@@ -440,7 +440,7 @@ def set(array, key, value):
     except fallback.Fallback:
         return _through_numpy(array, key, value)
     flat, shape = parts.flat()
-    value = fitted(value, shape)
+    value = fitted(value, shape, "shape mismatch: value array of shape {} could not be broadcast to indexing result of shape {}")
     if 0 in shape or parts.view.size == 0:
         if 0 not in parts.shapes()[0]:
             parts.check_nothing()
@@ -491,15 +491,15 @@ def _spread(mask, array):
     return _native.broadcast_to(mask, array.shape)
 
 
-def fitted(value, shape):
-    """The value broadcast to a shape; further dimensions of extent 1 in front are dropped, as NumPy does."""
+def fitted(value, shape, text="could not broadcast input array from shape {} into shape {}"):
+    """The value broadcast to a shape; further dimensions of extent 1 in front are dropped, as NumPy does. `text` says what does not fit."""
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = _native.reshape(value, value.shape[1:])
     try:
         return _native.broadcast_to(value, shape)
     except ValueError:
         shown = [str(s).replace(", ", ",") for s in (value.shape, shape)]
-        raise ValueError("could not broadcast input array from shape {} into shape {}".format(*shown)) from None
+        raise ValueError(text.format(*shown)) from None
 
 
 def _through_numpy(array, key, value):

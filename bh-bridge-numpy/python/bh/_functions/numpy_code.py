@@ -170,7 +170,7 @@ def _numbered_at_once(original, key):
 
 
 # The types of the bounds and the step of a range.
-_BOUNDS = {int, float, complex, type(None)}
+_BOUNDS = {int, float, complex, type(None), np.int64, np.float64}
 
 
 def adapt_brackets(original, public, equivalent):

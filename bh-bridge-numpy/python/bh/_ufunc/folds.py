@@ -7,7 +7,7 @@ import numpy as np
 from .. import _native
 from .._array import indexing
 from .._array.conversion import astype, lower_nested, mask_from, native, to_write
-from .._array.element_types import BOOL, CODE, DTYPES, MOST_DIMENSIONS, is_complex, is_inexact
+from .._array.element_types import BOOL, CODE, DTYPES, MOST_DIMENSIONS, UINT64, is_complex, is_inexact
 from .._array.layout import repeats
 from .._functions import sorting
 from .._functions.complex_parts import complex_of, part_of
@@ -270,15 +270,19 @@ def _adds_within(a, value):
     """Is the sum of elements and a value, converted back, as good as that of elements and the converted value?"""
     if a._code == BOOL or is_complex(value._code) and not is_complex(a._code):
         return False
-    return is_inexact(a._code) >= is_inexact(value._code)
+    # NumPy adds u64 and signed numbers as floats.
+    return is_inexact(a._code) >= (np.result_type(a.dtype, value.dtype).kind in "fc")
 
 
 def at(function, a, indices, b=None, /):
     """Applies the function in place at indices, once for each, also where they repeat."""
     name = function.__name__
-    are_plain = name == "add" and type(a) is ndarray and type(b) is ndarray and a._code == b._code != BOOL
-    if are_plain and a._writeable and _native.add_at(a, indices, b):
-        return None
+    if type(a) is ndarray and a._writeable and a._code != BOOL and name in ("add", "subtract"):
+        is_number = type(b) is float or type(b) is int and a._code != UINT64 and abs(b) < 1 << 63
+        value = -b if is_number and name == "subtract" else b
+        are_plain = is_number or name == "add" and type(b) is ndarray and a._code == b._code
+        if are_plain and _native.add_at(a, indices, value):
+            return None
     if (b is None) == (function.nin == 2):
         raise ValueError("second operand needed for ufunc" if b is None else "second operand provided when ufunc is unary")
     if type(a) is not ndarray:
@@ -288,7 +292,7 @@ def at(function, a, indices, b=None, /):
     b = np.asarray(lower_nested(b)) if isinstance(b, (list, tuple)) else b
     if repeats(a):
         return function._np.at(to_write(a), fallback.lower(indices), *(() if b is None else (fallback.lower(b),)))
-    sums = name in ("add", "subtract") and getattr(b, "dtype", a.dtype) in CODE
+    sums = name in ("add", "subtract") and (b.dtype if hasattr(b, "dtype") else np.asarray(b).dtype) in CODE
     value = native(b) if sums else None
     if value is not None and _adds_within(a, value):
         value = astype(value, a.dtype)
@@ -374,7 +378,7 @@ def _any_reduce(function, array, axis=0, dtype=None, out=None, keepdims=False, i
     has_options = dtype is not None or out is not None or keepdims is not False or initial is not _NO_VALUE or where is not True
     if type(array) in (list, tuple) and axis == 0 and type(axis) is int and not has_options and _are_alike(function, array):
         # One after the other, without a copy of all.
-        return functools.reduce(function, array)
+        return functools.reduce(function, _of_one_type(array))
     given = {"dtype": dtype, "out": out, "keepdims": keepdims, "initial": initial, "where": where}
     options = {name: value for name, value in given.items() if value is not _USUAL[name]}
     (kept,) = floating_point.kept((array,), out)
@@ -390,12 +394,22 @@ _SELECTIVE = {"maximum", "minimum", "fmax", "fmin", "bitwise_and", "bitwise_or",
 _FEW_ARRAYS = 16
 
 
+def _of_one_type(arrays):
+    """The arrays in the type that an array of all of them has."""
+    if all(one._code == arrays[0]._code for one in arrays):
+        return arrays
+    common = np.result_type(*(one.dtype for one in arrays))
+    return [astype(one, common) for one in arrays]
+
+
 def _are_alike(function, arrays):
-    """Are these a few arrays of one shape and type, for which calls of the function for pairs give what its fold gives?"""
+    """Are these a few arrays of one shape, for which calls of the function for pairs give what its fold gives?"""
     if not 1 < len(arrays) <= _FEW_ARRAYS or function.__name__ not in _SELECTIVE:
         return False
     first = arrays[0]
-    return all(type(one) is ndarray and one.ndim and one.shape == first.shape and one._code == first._code for one in arrays)
+    # Operations on bits refuse floats, and the error names the operands.
+    is_mixed = "bitwise" not in function.__name__
+    return all(type(one) is ndarray and one.ndim and one.shape == first.shape and (is_mixed or one._code == first._code) for one in arrays)
 
 
 # The defaults of reductions' options.
