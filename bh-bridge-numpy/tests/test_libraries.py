@@ -5,6 +5,7 @@ import functools
 import importlib
 import importlib.machinery
 import inspect
+import operator
 import os
 import pickle
 import subprocess
@@ -419,6 +420,25 @@ def test_expressions_of_sympy():
     found = sympy.lambdify(x, sympy.Max(x, 0.3) + sympy.Abs(x), bh)(a)
     same(bh.asarray(found), numpy.maximum(numpy.linspace(0, 1, 5), 0.3) + numpy.linspace(0, 1, 5))
     assert sympy.sympify(bh.arange(3).sum()) == sympy.Integer(3) and sympy.sympify(bh.arange(3)).shape == (3,)
+
+
+@pytest.mark.parametrize("number", ["Symbol('a')", "pi", "I", "Integer(2)", "Rational(1, 2)", "Float(1.5)"])
+def test_expressions_of_sympy_are_operands_of_arrays(number):
+    sympy = pytest.importorskip("sympy")
+    value = eval(f"sympy.{number}")
+    makers = (
+        lambda np: np.arange(1.0, 4.0), lambda np: np.arange(6).reshape(2, 3)[:, ::2] + 1, lambda np: np.array([2.0]),
+        lambda np: np.zeros((0, 2)), lambda np: np.ones(2000)[::500] * 3, lambda np: np.arange(1, 3, dtype=np.float32)[::-1],
+    )  # fmt: skip
+    calls = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow]
+    calls += [operator.gt, operator.le] if value.is_real else []
+    for call in calls:
+        for maker in makers:
+            for swap in (False, True):
+                found, wanted = (call(a, value) if swap else call(value, a) for a in (maker(bh), maker(numpy)))
+                assert numpy.shape(found) == wanted.shape and found.dtype == wanted.dtype and found.tolist() == wanted.tolist()
+        number = call(value, bh.full(2000, 3.0).mean())
+        assert number == call(value, numpy.float64(3.0)) and type(number) is type(call(value, numpy.float64(3.0)))
 
 
 def test_tensors_have_the_type_and_the_memory_of_arrays(tmp_path, monkeypatch):

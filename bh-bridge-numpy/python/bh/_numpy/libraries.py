@@ -56,7 +56,8 @@ LIBRARIES = {
     "soxr": ("soxr",),  # silent: all results are of single precision
     "sqlite3": ("sqlite3:connect", "sqlite3.dbapi2:connect"),  # silent: results of the program's functions become blobs
     "statistics": ("statistics",),  # inner: pending numbers in lists
-    "sympy": ("sympy:lambdify",),  # inner: the functions that it writes join arrays in lists
+    # inner: the functions that it writes join arrays in lists; operators of expressions take an array for a number
+    "sympy": ("sympy:lambdify", "sympy.core.decorators:sympify", "sympy.core.numbers:_sympify"),
     "torch": ("torch:asarray", "torch:from_numpy"),  # refuses empty arrays, and all
     "torch.utils.data._utils.collate": ("torch.utils.data._utils.collate",),  # silent: arrays are sequences of numbers
     "ujson": ("ujson:dump", "ujson:dumps", "ujson:encode"),  # refuses pending numbers
