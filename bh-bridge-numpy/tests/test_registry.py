@@ -216,7 +216,7 @@ def test_arrays_are_arguments_and_results_are_numpys(name):
         elif "out" in used:
             assert result is arguments["out"], call
     # Older versions of NumPy do not tell the names of some functions' parameters.
-    if not any(parameter.isdigit() for parameter in given):
+    if not any(parameter.isdigit() or parameter == "args" for parameter in given):
         assert given == {*row.arrays.split(), *row.writes.split()} - UNSEEN.get(name, set()), name
 
 

@@ -2,6 +2,7 @@
 
 use crate::artifacts::{self, copy};
 use crate::command::{Failure, Outcome, cargo, output, root, run, target};
+use crate::older::Linker;
 use crate::packages::{ensure, exists};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,15 +52,18 @@ impl Mpi {
     }
 
     /// Builds the library, or says why not.
-    fn build(&self) -> Result<PathBuf, String> {
+    fn build(&self, linker: Option<&Linker>) -> Result<PathBuf, String> {
         let compiler = self.compiler().ok_or(format!("its compiler is not there (Debian: {})", self.packages[0].1))?;
         if !has_libclang() {
             return Err(format!("libclang is not there (Debian: {LIBCLANG})"));
         }
-        let directory = target().join(self.name);
+        let directory = linker.map_or_else(target, Linker::target).join(self.name);
         let mut command = cargo();
         command.args(["build", "--release", "--locked", "--target-dir"]).arg(&directory);
         command.current_dir(root().join("bh-vem-cluster/mpi")).env("MPICC", compiler);
+        if let Some(linker) = linker {
+            linker.set(&mut command);
+        }
         run(&mut command).map_err(|failure| failure.to_string())?;
         Ok(directory.join("release/libbh_cluster_mpi.so"))
     }
@@ -96,11 +100,12 @@ pub fn ensure_packages() {
     }
 }
 
-/// Builds the libraries that can be built here into `directory`, and says which are left out and why.
-pub fn build_into(directory: &Path) -> Outcome {
+/// Builds the libraries that can be built here into `directory`, and says which are left out and why. `linker` is another one than
+/// this machine's.
+pub fn build_into(directory: &Path, linker: Option<&Linker>) -> Outcome {
     std::fs::create_dir_all(directory)?;
     for mpi in IMPLEMENTATIONS {
-        match mpi.build() {
+        match mpi.build(linker) {
             Ok(file) => copy(&file, &directory.join(mpi.library()))?,
             Err(reason) => eprintln!("xtask: the cluster library for {} is left out: {reason}", mpi.name),
         }
@@ -112,7 +117,7 @@ pub fn build_into(directory: &Path) -> Outcome {
 pub fn run_build(arguments: &[String]) -> Outcome {
     let profile = crate::command::option(arguments, "--profile")?.unwrap_or("release");
     let built = artifacts::build(profile, &artifacts::libraries())?;
-    build_into(&built)?;
+    build_into(&built, None)?;
     println!("built into {}", built.display());
     Ok(())
 }

@@ -25,7 +25,7 @@ pub fn run(arguments: &[String]) -> Outcome {
 /// Builds and installs into `prefix`.
 pub fn install(prefix: &Path, profile: &str) -> Outcome {
     let built = build(profile, &libraries())?;
-    crate::cluster::build_into(&prefix.join("lib/bh"))?;
+    crate::cluster::build_into(&prefix.join("lib/bh"), None)?;
     place(&built, prefix, &libraries())
 }
 

@@ -15,6 +15,7 @@ mod kit;
 mod materials;
 mod miri;
 mod mutants;
+mod older;
 mod opencl;
 mod packages;
 mod phrases;

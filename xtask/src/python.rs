@@ -2,6 +2,7 @@
 
 use crate::artifacts::{self, copy, copy_tree};
 use crate::command::{Failure, Outcome, cargo, option, output, root, run, target};
+use crate::older::Linker;
 use crate::{cluster, cross, install, packages};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -48,11 +49,20 @@ pub fn build(profile: &str) -> Outcome<PathBuf> {
 }
 
 /// Builds all that a wheel holds, under the profile `release`.
-fn build_for_wheel() -> Outcome<PathBuf> {
+fn build_for_wheel(linker: Option<&Linker>) -> Outcome<PathBuf> {
     let mut crates = artifacts::libraries();
     crates.extend(WHEEL);
-    let built = artifacts::build_crates("release", &crates)?;
-    cluster::build_into(&built)?;
+    let built = match linker {
+        None => artifacts::build_crates("release", &crates)?,
+        Some(linker) => {
+            let mut command = cargo();
+            command.args(["build", "--release"]);
+            linker.set(command.args(crates.iter().flat_map(|name| ["-p", name])));
+            run(&mut command)?;
+            linker.target().join("release")
+        }
+    };
+    cluster::build_into(&built, linker)?;
     Ok(built)
 }
 
@@ -65,7 +75,7 @@ pub fn libraries(arguments: &[String]) -> Outcome {
     let out = option(arguments, "--out")?.ok_or_else(|| Failure("libraries needs --out DIR".into()))?;
     let built = match option(arguments, "--built")? {
         Some(built) => PathBuf::from(built),
-        None => build_for_wheel()?,
+        None => build_for_wheel(None)?,
     };
     let package = Path::new(out);
     std::fs::create_dir_all(package)?;
@@ -77,7 +87,8 @@ pub fn libraries(arguments: &[String]) -> Outcome {
 /// Libraries that the system brings, with the programs that use them.
 const SYSTEMS: &[&str] = &["libmpi.so.*", "libmpich.so.*", "libOpenCL.so.*"];
 
-/// Runs the command line `wheel [--out DIR] [--target aarch64]`: builds the wheel, and has auditwheel confirm how old a system it works on.
+/// Runs the command line `wheel [--out DIR] [--target aarch64]`: builds the wheel for systems as old as [`Linker`] says, and has auditwheel
+/// confirm it.
 pub fn wheel(arguments: &[String]) -> Outcome {
     match option(arguments, "--target")? {
         None => {}
@@ -87,7 +98,7 @@ pub fn wheel(arguments: &[String]) -> Outcome {
     packages::ensure_llvm();
     cluster::ensure_packages();
     // Here, where cargo shows how far it is, and not by pip.
-    let built = build_for_wheel()?;
+    let built = build_for_wheel(Some(&Linker::of_this_machine()?))?;
     for wheel in pack(arguments, &built, &[])? {
         println!("{} ({:.1} MB)", wheel.display(), wheel.metadata()?.len() as f64 * 1e-6);
     }

@@ -75,7 +75,7 @@ fn whole(all: bool) -> Outcome {
     rust::build_all(PROFILE)?;
     let places = place(python, all)?;
     for directory in [places.prefix.join("lib/bh"), target().join(PROFILE)] {
-        cluster::build_into(&directory)?;
+        cluster::build_into(&directory, None)?;
     }
     let mut outcomes = Outcomes::default();
     outcomes.add("generated files", header::check_built(PROFILE), &[]);

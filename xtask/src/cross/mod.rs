@@ -5,6 +5,7 @@ mod python;
 
 use crate::artifacts;
 use crate::command::{Failure, Outcome, run, target};
+use crate::older::Linker;
 use crate::packages::{self, FEATURES};
 use crate::table::{Counts, Table, run_tests};
 use crate::test::PROFILE;
@@ -89,8 +90,11 @@ fn built(profile: &str) -> PathBuf {
 }
 
 /// Builds the libraries of an installation, and the libraries and programs of the crates `others`.
-fn build_libraries(prefix: &Prefix, profile: &str, others: &[&str]) -> Outcome {
+fn build_libraries(prefix: &Prefix, profile: &str, others: &[&str], linker: Option<&Linker>) -> Outcome {
     let mut build = prefix.cargo();
+    if let Some(linker) = linker {
+        linker.set(&mut build);
+    }
     build.args(["build", "--profile", profile, "--target", TARGET, "--lib", "--bins", "-p", FEATURES]);
     let libraries = artifacts::libraries().into_iter().chain(others.iter().copied());
     run(build.args(libraries.flat_map(|name| ["-p", name])))
@@ -99,7 +103,7 @@ fn build_libraries(prefix: &Prefix, profile: &str, others: &[&str]) -> Outcome {
 /// Builds the tests of a crate with the components that they load, and runs them.
 fn suite(prefix: &Prefix, package: &str, filter: Option<&str>) -> Outcome<(bool, Option<Counts>)> {
     if package == "bh-tests" {
-        build_libraries(prefix, PROFILE, &["bh-ve-interp"])?;
+        build_libraries(prefix, PROFILE, &["bh-ve-interp"], None)?;
     }
     let mut command = prefix.cargo();
     command.args(["nextest", "run", "--cargo-profile", PROFILE, "--target", TARGET, "-p", package, "-p", FEATURES]);

@@ -79,6 +79,11 @@ impl Prefix {
         self.0.join("strip")
     }
 
+    /// The other machine's library that unwinds the stack.
+    pub fn unwinder(&self) -> PathBuf {
+        self.0.join("usr/aarch64-linux-gnu/lib/libgcc_s.so.1")
+    }
+
     /// The driver of the compiler's lints.
     pub fn lints(&self) -> PathBuf {
         self.0.join("clippy-driver")

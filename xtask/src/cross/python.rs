@@ -1,8 +1,9 @@
 //! The Python package for the other machine: its tests of the core, and its wheel.
 
 use super::prefix::Prefix;
-use super::{build_libraries, built};
+use super::{TARGET, build_libraries, built};
 use crate::command::{Failure, Outcome, option, root, run, target};
+use crate::older::Linker;
 use crate::table::{Counts, run_tests};
 use crate::test::{CORE, PROFILE};
 use crate::{packages, python};
@@ -22,7 +23,7 @@ const BITS: [&str; 2] = [
 
 /// Runs the tests with the package of these sources.
 pub fn test(prefix: &Prefix) -> Outcome<(bool, Option<Counts>)> {
-    build_libraries(prefix, PROFILE, &[python::MODULE])?;
+    build_libraries(prefix, PROFILE, &[python::MODULE], None)?;
     let package = target().join("cross/python-package");
     python::put_together(&built(PROFILE), &package)?;
     let core = CORE.iter().map(|name| format!("{name}.py"));
@@ -61,8 +62,9 @@ pub fn wheel(arguments: &[String]) -> Outcome {
     let libraries = match option(arguments, "--built")? {
         Some(folder) => PathBuf::from(folder),
         None => {
-            build_libraries(&prefix, "release", &python::WHEEL)?;
-            built("release")
+            let linker = Linker::ready("aarch64", &prefix.unwinder())?;
+            build_libraries(&prefix, "release", &python::WHEEL, Some(&linker))?;
+            linker.target().join(TARGET).join("release")
         }
     };
     let strip = prefix.strip();
