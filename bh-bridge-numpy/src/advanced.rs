@@ -61,7 +61,7 @@ pub fn whole(object: &Bound<'_, PyAny>) -> Option<i64> {
     match classify(object)? {
         (code, Operand::Number(Number::Int(value))) if code < code::INT => i64::try_from(value).ok(),
         (_, Operand::Array(array)) if array.view.rank() == 0 && array.dtype.is_int() && is_plain(array) => {
-            let value = array.context.recorder.hand()?.value(array.store(), array.view.start())?;
+            let value = hand_for([array].into_iter())?.value(array.store(), array.view.start())?;
             (array.dtype != DType::U64).then(|| value.to::<i64>())
         }
         _ => None,
