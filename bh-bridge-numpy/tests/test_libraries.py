@@ -441,6 +441,18 @@ def test_expressions_of_sympy_are_operands_of_arrays(number):
         assert number == call(value, numpy.float64(3.0)) and type(number) is type(call(value, numpy.float64(3.0)))
 
 
+@pytest.mark.parametrize("at", [
+    lambda np: np.array([0.5, 1.5]), lambda np: (np.arange(8.0) / 4)[::3], lambda np: np.array(0.5), lambda np: np.arange(3),
+    lambda np: np.full(2000, 1.25).mean(), lambda np: np.arange(4, dtype=np.float32)[::-1],
+])  # fmt: skip
+def test_xarray_interpolates_at_coordinates_of_bh(at):
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("scipy")
+    table = lambda np: xarray.DataArray(np.arange(12.0).reshape(4, 3) ** 2, coords={"t": np.arange(4.0)}, dims=("t", "u"))
+    found, wanted = (table(np).interp(t=at(np)) for np in (bh, numpy))
+    assert found.dims == wanted.dims and numpy.asarray(found).tolist() == numpy.asarray(wanted).tolist()
+
+
 def test_tensors_have_the_type_and_the_memory_of_arrays(tmp_path, monkeypatch):
     torch = pytest.importorskip("torch")
     x = bh.arange(5.0)

@@ -61,6 +61,7 @@ LIBRARIES = {
     "torch": ("torch:asarray", "torch:from_numpy"),  # refuses empty arrays, and all
     "torch.utils.data._utils.collate": ("torch.utils.data._utils.collate",),  # silent: arrays are sequences of numbers
     "ujson": ("ujson:dump", "ujson:dumps", "ujson:encode"),  # refuses pending numbers
+    "xarray.core.dataset": ("xarray.core.dataset:Dataset._validate_interp_indexers",),  # refuses new coordinates
 }
 
 # Functions that are taught otherwise: what makes another one of each, given the module, too.
@@ -68,6 +69,7 @@ _OTHERWISE = {place: databases.connecting for place in ("sqlite3:connect", "sqli
 # The methods of NumPy's generators; the function that the module has of one is that of an object, bound again.
 _OTHERWISE |= dict.fromkeys(LIBRARIES["numpy.random"], lambda module, method: given_views(method, returns=True))
 _OTHERWISE["numpy.random:shuffle"] = lambda module, method: getattr(method.__self__, method.__name__)
+_OTHERWISE[LIBRARIES["xarray.core.dataset"][0]] = lambda module, method: given_views(method)
 
 # Methods in which Python itself keeps or finds what an object has, and others that are no matter of arrays.
 _OWN = {
