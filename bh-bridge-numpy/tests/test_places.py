@@ -42,6 +42,16 @@ def test_numbers_at_indices(name, value, dtype):
 
 
 @pytest.mark.parametrize("name", ["add", "subtract"])
+@pytest.mark.parametrize("value", [0, 0.0, -0.0, float("nan"), -float("nan")], ids=str)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_signs_of_zeros_and_nan_at_indices(name, value, dtype):
+    mine, theirs = bh.array([0.0, -0.0, 1.0], dtype), numpy.array([0.0, -0.0, 1.0], dtype)
+    getattr(bh, name).at(mine, bh.asarray([0, 1, 2]), value)
+    getattr(numpy, name).at(theirs, [0, 1, 2], value)
+    assert numpy.signbit(numpy.asarray(mine)).tolist() == numpy.signbit(theirs).tolist()
+
+
+@pytest.mark.parametrize("name", ["add", "subtract"])
 @pytest.mark.parametrize(("length", "count"), SIZES)
 @pytest.mark.parametrize("index_type", ["i8", "i4", "u1"])
 @pytest.mark.parametrize("step", [1, 2, -1])
@@ -164,7 +174,7 @@ def test_lists_joined_with_arrays(dtype, count, beside):
 
 
 @pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin", "bitwise_and", "bitwise_or"])
-@pytest.mark.parametrize("types", ["i8 i4", "i4 i8 i8", "u1 i1", "? i2", "f4 i4", "f8 f4 i1", "u8 i8", "f4 c8", "? ?"])
+@pytest.mark.parametrize("types", ["i8 i4", "i4 i8 i8", "u1 i1", "? i2", "f4 i4", "f8 f4 i1", "u8 i8", "f4 c8", "? ?", "u2 i2 f4", "u2 i1 c8"])
 @pytest.mark.parametrize("count", [4, 9000])
 def test_folds_of_lists_of_arrays_of_several_types(name, types, count):
     def work(np):

@@ -279,6 +279,8 @@ def at(function, a, indices, b=None, /):
     name = function.__name__
     if type(a) is ndarray and a._writeable and a._code != BOOL and name in ("add", "subtract"):
         is_number = type(b) is float or type(b) is int and a._code != UINT64 and abs(b) < 1 << 63
+        # Adding -b gives other signs of zeros and NaN if b is zero or NaN.
+        is_number = is_number and (name == "add" or abs(b) > 0)
         value = -b if is_number and name == "subtract" else b
         are_plain = is_number or name == "add" and type(b) is ndarray and a._code == b._code
         if are_plain and _native.add_at(a, indices, value):
@@ -398,7 +400,8 @@ def _of_one_type(arrays):
     """The arrays in the type that an array of all of them has."""
     if all(one._code == arrays[0]._code for one in arrays):
         return arrays
-    common = np.result_type(*(one.dtype for one in arrays))
+    # `result_type` of more than two types may be narrower.
+    common = functools.reduce(np.promote_types, [one.dtype for one in arrays])
     return [astype(one, common) for one in arrays]
 
 
