@@ -434,10 +434,10 @@ typedef struct bh_attribute {
     uint32_t name_len;
 } bh_attribute;
 
-/// What the host says of a batch as a whole. All zero: nothing is known.
+/// The host's facts about a batch as a whole. All zero: nothing is known.
 typedef struct bh_batch_header {
-    /// The 128-bit hash of the key that the batch carries, low word first; zero without a key. Whoever changes the
-    /// structure of a batch clears both.
+    /// The 128-bit hash of the key that the batch carries, low word first; zero without a key. Clear both if you change
+    /// the structure of a batch.
     uint64_t signature[2];
     /// How often batches of this structure came before in this context, as far as that is remembered.
     uint32_t seen;
@@ -624,7 +624,7 @@ typedef struct bh_u32_table {
 } bh_u32_table;
 
 /// The block writes a fresh buffer of `base` while its reads see the old one; afterwards the fresh one replaces it.
-/// What the block's writes leave uncovered is copied over.
+/// Elements that the block's writes leave uncovered are copied over.
 typedef struct bh_rename {
     /// The base (index) that gets a fresh buffer.
     uint32_t base;

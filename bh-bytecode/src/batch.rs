@@ -97,7 +97,8 @@ impl Base {
         self.flags & flag != 0
     }
 
-    /// Bytes of the whole base. What neither [`Base::checked`] made nor validation saw may have too many: the most are told.
+    /// Bytes of the whole base. A base that neither [`Base::checked`] made nor validation saw may have too many: then the
+    /// largest number.
     #[inline]
     pub fn bytes(&self) -> u64 {
         base_bytes(self.dtype(), self.len).unwrap_or(MAX_BASE_BYTES)
@@ -282,12 +283,12 @@ pub struct Attribute {
     pub name_len: u32,
 }
 
-/// What the host says of a batch as a whole. All zero: nothing is known.
+/// The host's facts about a batch as a whole. All zero: nothing is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct BatchHeader {
-    /// The 128-bit hash of the key that the batch carries, low word first; zero without a key. Whoever changes the
-    /// structure of a batch clears both.
+    /// The 128-bit hash of the key that the batch carries, low word first; zero without a key. Clear both if you change
+    /// the structure of a batch.
     pub signature: [u64; 2],
     /// How often batches of this structure came before in this context, as far as that is remembered.
     pub seen: u32,
@@ -318,7 +319,7 @@ pub struct Block {
 }
 
 /// The block writes a fresh buffer of `base` while its reads see the old one; afterwards the fresh one replaces it.
-/// What the block's writes leave uncovered is copied over.
+/// Elements that the block's writes leave uncovered are copied over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Rename {
@@ -398,7 +399,7 @@ pub struct Batch {
     /// batches of a loop are equal. A base that is born in the batch may have the number of one that dies in it. [`NO_SLOT`]
     /// for bases of this batch alone. Empty if there are none.
     pub slots: Vec<u32>,
-    /// What is known of the whole batch.
+    /// Facts about the whole batch.
     pub header: BatchHeader,
 }
 

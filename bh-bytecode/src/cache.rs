@@ -74,7 +74,7 @@ struct Entry<T> {
     until: u64,
 }
 
-/// Values by key. What is used grows no older than what is made; of two that were used at the same time, the one that is
+/// Values by key. A used value grows no older than a new one; of two that were used at the same time, the one that is
 /// cheaper to make again, for the bytes that it takes, goes first.
 pub struct Cache<T> {
     table: HashMap<u128, Entry<T>, BuildHasherDefault<Passed>>,
@@ -90,7 +90,7 @@ impl<T> Cache<T> {
         Cache { table: HashMap::default(), most_bytes, bytes: 0, age: 0 }
     }
 
-    /// What was made for a key.
+    /// The value for a key.
     pub fn get(&mut self, key: &Key<'_>) -> Option<&mut T> {
         let entry = self.table.get_mut(&key.hash).filter(|entry| key.is(&entry.words))?;
         entry.until = self.age + worth(entry.cost, entry.bytes);
@@ -98,7 +98,8 @@ impl<T> Cache<T> {
     }
 
     /// Keeps a value that takes `bytes` bytes, in place of an older one for this key. `cost`: how much work it was to make
-    /// it, in any unit that all values of the cache share. What does not fit the cache alone is not kept: it is returned.
+    /// it, in any unit that all values of the cache share. A value that does not fit the cache alone is not kept: it is
+    /// returned.
     pub fn insert(&mut self, key: &Key<'_>, value: T, bytes: usize, cost: u64) -> Result<&mut T, T> {
         let bytes = bytes + 8 * key.len() + size_of::<Entry<T>>();
         if bytes > self.most_bytes {
@@ -167,7 +168,7 @@ impl<T> Cache<T> {
     }
 }
 
-/// What a value is worth: the work to make it, for each KiB that it takes.
+/// The worth of a value: the work to make it, for each KiB that it takes.
 fn worth(cost: u64, bytes: usize) -> u64 {
     1 + cost.saturating_mul(1024) / (bytes as u64).max(1)
 }

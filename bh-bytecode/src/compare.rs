@@ -144,9 +144,9 @@ pub fn may_differ(opcode: Opcode, input: DType) -> bool {
 pub struct Difference {
     /// The place in C order.
     pub index: usize,
-    /// What the oracle says.
+    /// The oracle's value.
     pub expected: String,
-    /// What was found.
+    /// The value that was found.
     pub actual: String,
     /// How many elements differ.
     pub count: usize,

@@ -4,7 +4,7 @@ use crate::batch::Constant;
 use crate::complex::c128;
 use crate::dtype::DType;
 
-/// What rewriting rules test of a constant.
+/// The class of a constant, by which rewriting rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConstantClass {
     /// A whole number of small magnitude; its zero is not negative.

@@ -7,7 +7,7 @@ use crate::order::is_fixed;
 use crate::walk::{Loop, Walk};
 use crate::{BatchRef, Instr, MAX_RANK, Opcode};
 
-/// What an axis of the box is for the product.
+/// The role of an axis of the box in the product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Different matrices, and different results.
@@ -37,7 +37,7 @@ pub struct Loops {
     pub stack: Walk<3>,
     /// Rows.
     pub rows: Walk<3>,
-    /// What is summed over.
+    /// The summed loops.
     pub inner: Walk<3>,
     /// Columns.
     pub columns: Walk<3>,
@@ -143,7 +143,7 @@ mod tests {
         let (shape, a, b) = ([5, 6, 7, 8], [42, 7, 1, 0], [56, 0, 8, 1]);
         assert_eq!(extents(&shape, [&a, &b], 0b0100), [5, 6, 7, 8]);
         assert_eq!(extents(&shape, [&b, &a], 0b0100), [5, 8, 7, 6]);
-        // What both lack is a row, and what one lacks is summed over all the same.
+        // An axis that both lack is a row, and an axis that one lacks is summed over all the same.
         assert_eq!(extents(&[3, 4], [&[0, 0], &[0, 1]], 0b10), [1, 3, 4, 1]);
         assert_eq!(role(false, [0, 0]), Role::Row);
     }

@@ -52,7 +52,7 @@ pub struct DumpError {
     pub offset: usize,
     /// The section, or `head`.
     pub section: &'static str,
-    /// What is wrong.
+    /// The error.
     pub message: String,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::view::MAX_RANK;
 
-/// Steps of the exact search. Views that need more are so tangled that they are told to be not injective.
+/// Steps of the exact search. Views that need more are so tangled that they are reported as not injective.
 const BUDGET: u32 = 20_000;
 
 /// Are all elements of a view of this shape and these strides at different offsets? Exact for all but views of several
@@ -67,7 +67,7 @@ impl Search<'_> {
         if offset.abs() > self.reach[k] || (offset != 0 && offset % self.divisor[k] != 0) {
             return Some(false);
         }
-        // What one dimension is asked to cancel it can, as its reach and its stride allow it.
+        // One dimension can cancel the offset, as its reach and its stride allow it.
         if k <= 1 {
             return Some(started);
         }

@@ -1,7 +1,7 @@
 //! The reference interpreter: plain and slow, the oracle that engines are compared with.
 //!
 //! It executes a validated batch in stored order, one instruction at a time: it loads all inputs, computes, and stores,
-//! so that no question of aliasing arises. What each opcode does is expanded from the opcode table.
+//! so that no question of aliasing arises. The opcodes' functions are expanded from the opcode table.
 
 mod dispatch;
 mod extended;

@@ -1,5 +1,5 @@
-//! What the extension methods that come with bh take: shapes and types of their operands, checked where a call is recorded
-//! and again where it runs.
+//! The operands of the extension methods that come with bh: their shapes and types, checked where a call is recorded and
+//! again where it runs.
 
 use crate::dtype::DType;
 use std::ops::RangeInclusive;
@@ -13,7 +13,7 @@ pub struct Form<'a> {
     pub shape: &'a [i64],
 }
 
-/// What a call does not fulfil.
+/// The condition that a call violates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
     /// The numbers of operands.
@@ -27,17 +27,17 @@ pub enum Misfit {
 /// Are outputs and inputs as they have to be?
 type Fits = fn(&[Form<'_>], &[Form<'_>]) -> bool;
 
-/// What is known of a method that comes with bh.
+/// A method that comes with bh.
 pub struct Method {
     /// Its name.
     pub name: &'static str,
-    /// What it computes.
+    /// Its result, in words.
     pub doc: &'static str,
     /// Names and shapes of outputs and inputs.
     pub operands: &'static str,
     /// The types of their elements.
     pub types: &'static str,
-    /// What it fails for besides wrong types and shapes; empty for nothing.
+    /// Its failures besides wrong types and shapes; empty for none.
     pub fails: &'static str,
     /// Does it take stacks, of which each matrix is a call of its own?
     stacks: bool,
@@ -366,10 +366,10 @@ fn half_lines(halves: &[i64], whole: &[i64]) -> bool {
     }
 }
 
-/// What the names of scalar programs begin with: such a name is the program's whole text, in which its own name follows.
+/// The prefix of the names of scalar programs: such a name is the program's whole text, in which its own name follows.
 pub const PROGRAM: &str = "program ";
 
-/// What stands before the list of arrays that a scalar program reads at subscripts, if it does.
+/// The text before the list of arrays that a scalar program reads at subscripts, if it does.
 pub const READS: &str = " reads (";
 
 /// Is it a scalar program?

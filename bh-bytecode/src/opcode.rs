@@ -8,7 +8,7 @@ use std::fmt;
 /// The parameter of a function with variants, if its bits are to be the same on all engines.
 pub const SAME_BITS: u16 = 1;
 
-/// What family an opcode belongs to.
+/// The family of an opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// One output element from the input elements at the same place.
@@ -180,7 +180,7 @@ macro_rules! define_opcodes {
             pub numpy: &'static str,
             /// Its name in MiniMatlab, or nothing.
             pub minimatlab: &'static str,
-            /// What it does.
+            /// Its result, in words.
             pub doc: &'static str,
         }
 

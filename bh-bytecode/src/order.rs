@@ -1,7 +1,8 @@
 //! The order in which a reduction takes the elements of its input, as its instruction carries it in [`Instr::order`].
 //!
-//! Floats round after each operation, so the order decides about the bits of a fold. It is told when the reduction is
-//! recorded and never read off the batch around it: neither where batches end nor what a pass makes of the input changes it.
+//! Floats round after each operation, so the order decides about the bits of a fold. It is decided when the reduction is
+//! recorded and never derived from the batch around it: neither where batches end nor what a pass makes of the input changes
+//! it.
 //!
 //! [`Instr::order`]: crate::Instr::order
 

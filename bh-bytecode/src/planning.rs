@@ -28,7 +28,7 @@ const SAVED_ELEMENTS: u64 = 2;
 /// are computed in the time that planning an operation takes.
 pub const LITTLE: u64 = 8 << 10;
 
-/// What a batch does.
+/// The work of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Operations, data management aside.
@@ -87,8 +87,8 @@ impl Planning {
         match self {
             Planning::Always(level) => level,
             Planning::Auto => {
-                // What the runs so far, this one among them, would have saved is what a plan may cost: whether the batch
-                // never comes again or for ever, no choice made beforehand takes less than half of the time.
+                // A plan may cost the time that the runs so far, this one among them, would have saved: whether the batch
+                // never repeats or repeats for ever, no choice made beforehand takes less than half of the time.
                 let saved = work.operations.saturating_mul(SAVED).saturating_add(work.elements / SAVED_ELEMENTS);
                 let runs = u64::from(seen).saturating_add(1);
                 match runs.saturating_mul(saved) >= work.operations.saturating_mul(COST) {

@@ -21,7 +21,7 @@ use crate::opcode::{Kind, Opcode};
 /// The tolerance of an elementwise opcode on inputs of a type.
 pub type Bounds = fn(Opcode, DType) -> Tolerance;
 
-/// What random programs may contain.
+/// The limits of random programs.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The most instructions, about; programs have one or more.
@@ -75,7 +75,7 @@ pub struct Program {
     pub memory: Memory,
 }
 
-/// What a program should give.
+/// The expected results of a program.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     /// The contents of all bases that have data after the batch.
@@ -111,7 +111,7 @@ impl Oracle {
     pub fn check_within(&self, batch: &Batch, actual: &Memory, bounds: Bounds) -> Result<(), String> {
         for (index, base) in batch.bases.iter().enumerate() {
             let Some(expected) = self.memory.get(base.id) else { continue };
-            // What nobody wrote an element of has zeros.
+            // A base that was never written has zeros.
             let zeros = vec![0; if actual.get(base.id).is_some() { 0 } else { expected.len() }];
             let actual = actual.get(base.id).unwrap_or(&zeros);
             let (tolerance, writers) = self.tolerance(batch, index as u32, bounds);

@@ -1,4 +1,4 @@
-//! What every opcode does to one element: the scalar functions that the opcode table names.
+//! The result of every opcode for one element: the scalar functions that the opcode table names.
 //!
 //! The functions are generic over small traits of element classes, which follow the type sets of the table. Simple
 //! arithmetic is always inlined, so that loops around it can be vectorised.

@@ -102,8 +102,8 @@ fn push_text(words: &mut Vec<u64>, text: &str) {
 }
 
 impl Batch {
-    /// Writes the structure down in the batch, see [`Batch::key`]. Whoever changes the tables afterwards does it again, or
-    /// calls [`Batch::forget_structure`].
+    /// Writes the structure down in the batch, see [`Batch::key`]. After a change of the tables, call this again, or
+    /// [`Batch::forget_structure`].
     pub fn sign(&mut self) {
         let mut structure = StructureKey { hash: 0, words: std::mem::take(&mut self.key) };
         structure.write(&self.as_ref());

@@ -25,7 +25,7 @@ pub struct ValidateError {
     pub operand: Option<usize>,
     /// The file and line where the instruction was recorded, if known.
     pub origin: Option<(String, u32)>,
-    /// What is wrong.
+    /// The error.
     pub message: String,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for ValidateError {
     }
 }
 
-/// What is wrong with an instruction: the operand to blame, and the message.
+/// An error of an instruction: the operand to blame, and the message.
 type Fault = (Option<usize>, String);
 
 /// Checks a whole batch, its partition included.

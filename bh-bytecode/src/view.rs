@@ -58,7 +58,7 @@ pub(crate) fn reach(start: i64, shape: &[i64], stride: &[i64]) -> Option<(i64, i
 
 /// A window on a base: element `i` lies at `start + Σ i[d]·stride[d]`, in elements of the base.
 ///
-/// The value does not name its base: whoever holds a view knows which base it is on. Rank and extents are
+/// The value does not name its base: a view's owner knows its base. Rank and extents are
 /// checked where views are made; the product of the extents fits `i64`.
 #[derive(Clone, Copy)]
 pub struct View {
@@ -366,7 +366,7 @@ impl View {
             let mut step = old[o - 1].1;
             for dim in (n_first..n).rev() {
                 stride[dim] = step;
-                // What overflows is the stride of a dimension that does not follow.
+                // Only the stride of a dimension that does not follow overflows.
                 step = step.wrapping_mul(shape[dim]);
             }
         }
@@ -434,7 +434,7 @@ pub fn element_count(shape: &[i64]) -> Option<i64> {
     (full <= MAX_ELEMENTS).then_some(if shape.contains(&0) { 0 } else { full })
 }
 
-/// What to say of a shape that has no [`element_count`].
+/// The message for a shape that has no [`element_count`].
 pub fn too_many_elements(shape: &[i64]) -> String {
     format!("the number of elements of shape {shape:?} exceeds the limit of {MAX_ELEMENTS}")
 }

@@ -69,7 +69,7 @@ impl Step<'_, '_> {
         let mut state = vec![accumulator.start; folds];
         let mut values = self.load::<T>(1, 1)?;
         if self.instr.count > 2 {
-            // What the mask leaves out is in no fold.
+            // Elements outside of the mask are in no fold.
             let mask = self.load::<Truth>(2, 1)?;
             let chosen = |at: &usize| mask.get(*at) == Some(&Truth::TRUE);
             let places: Vec<usize> = (0..values.len()).filter(chosen).collect();

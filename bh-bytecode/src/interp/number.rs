@@ -45,7 +45,7 @@ macro_rules! row {
 
 macro_rules! define_of_number {
     ($(($variant:ident, $name:literal, $code:literal, $kind:ident, $inputs:tt, $signature:ident $set:ident, $scalar:ident, $neutral:ident, $cost:literal, $expression:literal, [$($front:literal),*], $doc:literal)),* $(,)?) => {
-        /// What an operation of one operand makes of a number, 1 for true; `None` of other operations.
+        /// The result of an operation of one operand for a number, 1 for true; `None` for other operations.
         pub fn of_number(opcode: Opcode, x: f64) -> Option<f64> {
             match opcode {
                 $(Opcode::$variant => row!(x, $scalar $kind $inputs $signature $set),)*

@@ -510,7 +510,7 @@ fn random_order(rng: &mut Rng, rank: usize, folded: u16) -> u16 {
     AxisOrder::of_axes(&axes).map_or(0, |order| order.code())
 }
 
-/// What an input may be besides a view of another base.
+/// The forms of an input besides a view of another base.
 #[derive(Clone, Copy)]
 struct Rule {
     /// A constant.

@@ -132,7 +132,7 @@ fn check_system(batch: &BatchRef, instr: &Instr, discarded: &mut [bool]) -> Resu
     }
 }
 
-/// What an opcode wants as an input.
+/// The input that an opcode requires.
 enum Wanted {
     /// A view of a base or a constant.
     Data,
@@ -144,7 +144,7 @@ enum Wanted {
     Key,
 }
 
-/// What an opcode wants as this input.
+/// The input that an opcode requires at this position.
 fn wanted(info: &Info, input: usize) -> Wanted {
     match (info.signature, input) {
         (Signature::Index | Signature::Random, 0) => Wanted::Index,

@@ -20,7 +20,7 @@ struct Use {
     source: bool,
 }
 
-/// What happens to each base, in the order of the instructions.
+/// The events of each base, in the order of the instructions.
 struct Bases {
     events: Vec<Vec<Event>>,
 }
@@ -104,11 +104,11 @@ fn related(batch: &BatchRef<'_>, a: u32, b: u32) -> Overlap {
     if empty(a) || empty(b) { Overlap::Disjoint } else { overlap(&batch.view(a), &batch.view(b)) }
 }
 
-/// Whatever must stay in order does: across blocks by their order, within a block by the instructions' order. Data is
-/// dropped after the block's work, so nothing that follows a drop may be in its block.
+/// Checks the order of events: across blocks by the blocks' order, within a block by the instructions' order. Data is dropped
+/// after the block's work, so nothing that follows a drop may be in its block.
 fn check_order(batch: &BatchRef<'_>, bases: &Bases, places: &[Option<(usize, usize)>]) -> Result<(), String> {
     for events in &bases.events {
-        // What comes later than all before it, in a later block than all data management, needs no comparison.
+        // An event later than all before it, in a later block than all data management, needs no comparison.
         let (mut latest, mut latest_system) = (None, None);
         for (at, later) in events.iter().enumerate() {
             let Some(place) = places[later.instr()] else { continue };

@@ -249,7 +249,7 @@ fn wrong_tables_are_refused() {
     change(&|batch| batch.contracted[0] = 50, "base 50 does not exist");
     change(&|batch| batch.renames[0].uncovered_count = 5, "outside the table");
     change(&|batch| batch.renames[0].alias = 0, "cannot be an alias");
-    // What only the rules of kernels find.
+    // Errors that only the rules of kernels find.
     let last = |batch: &mut Batch, back: usize| batch.blocks.len() - back;
     change(&|batch| batch.blocks.swap(0, 1), "instructions 0 and 1 are in the wrong order");
     change(&|batch| batch.bases[batch.contracted[0] as usize].flags = 0, "contracted base");

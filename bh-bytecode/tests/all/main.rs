@@ -1,4 +1,4 @@
-//! What the crate does, seen from outside. One program, which `cargo xtask test` runs test by test.
+//! The crate's behaviour, seen from outside. One program, which `cargo xtask test` runs test by test.
 
 mod c_expressions;
 mod views;
