@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The saving of each optimisation and its lines: programs as they are and with one optimisation switched off, in pairs.
+"""The time that each optimisation saves, and its lines of code: programs as they are and with one optimisation switched off, in pairs.
 
     BH_PREFIX=DIR benches/ablation.py [NAME...] [--threads 1,16] [--compiler on,off] [--turns N] [--at A] [--off NAME]...
                                       [--also NAME:VARIABLE=VALUE[;VARIABLE=VALUE]]... [--workers N] [--prebuilt]

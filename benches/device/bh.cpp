@@ -27,7 +27,7 @@ template <class Statement> void measure(const char *name, const char *unit, doub
     std::fflush(stdout);
 }
 
-/// The share of the memory's speed that operations reach, for one element type.
+/// The bandwidth that operations reach, for one element type.
 template <class T> void bandwidth(std::int64_t bytes, std::int64_t m, const std::string &type) {
     const std::int64_t n = bytes / (std::int64_t)sizeof(T);
     const auto named = [&](const char *name) { return std::string(name) + " " + type; };

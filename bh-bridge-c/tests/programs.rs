@@ -156,8 +156,7 @@ fn ends_of_threads_and_processes_neither_hang_nor_abort() {
 }
 
 /// The end of a process waits for the thread that is inside the compiler. While the compiler's library is being loaded only
-/// the
-/// main thread can wait.
+/// the main thread can wait.
 #[test]
 fn the_end_of_a_process_waits_for_the_compiler() {
     let directory = std::env::temp_dir().join(format!("bh-slow-compiler-{}", std::process::id()));

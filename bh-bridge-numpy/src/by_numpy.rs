@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::sync::OnceLock;
 
-/// The row of a function about calls that NumPy computes immediately.
+/// The part of a function's row about calls that NumPy computes immediately.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct ByNumpy {

@@ -40,7 +40,7 @@ impl<'a, 'py> Call<'a, 'py> {
         (self.arguments.named() == 0).then(|| self.arguments.unnamed())
     }
 
-    /// The only argument, if it is an array whose data may be computed.
+    /// The only argument, if it is an array whose data may already be computed.
     #[inline]
     pub fn array(&self) -> Option<&'a Bound<'py, Array>> {
         let [array] = self.plain()?;

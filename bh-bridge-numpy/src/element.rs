@@ -131,7 +131,7 @@ pub fn await_rows(array: &Bound<'_, Array>) -> PyResult<()> {
     }
     let recorder = &this.context.recorder;
     let at_hand = recorder.hand().map(|hand| hand.data(this.store(), this.view.start()).is_some());
-    // Where no operation runs immediately, elements are not computed without waiting.
+    // Nothing to wait for: elements are computed, become so without waiting, or never do as immediate operations are off.
     if at_hand != Some(false) || recorder.settle_part(this.anchor(), 1) {
         return Ok(());
     }

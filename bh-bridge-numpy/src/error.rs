@@ -102,8 +102,8 @@ pub fn value_error(error: ViewError) -> PyErr {
     PyValueError::new_err(error.0)
 }
 
-/// Waits for elements as [`waiting`] does. A failure of other operations, whose results nobody may ever look at, is warned
-/// of, and only reads of dependent arrays fail.
+/// Waits for elements as [`waiting`] does. A failure of operations that the elements do not
+/// depend on only warns; reads of arrays that depend on it fail.
 pub fn reading<R: Send>(py: Python<'_>, f: impl FnMut(&mut Patience<'_>) -> Result<R> + Send) -> PyResult<R> {
     let (result, elsewhere) = settled(py, f)?;
     warn_of(py, elsewhere)?;

@@ -33,7 +33,7 @@ struct Call {
     context: Shared,
     recording: Recording,
     results: Vec<Leaf>,
-    /// Other data of its caller.
+    /// Other data that its caller needs.
     #[pyo3(get)]
     rest: Py<PyAny>,
 }

@@ -17,7 +17,7 @@ unsafe extern "C" {
     fn PyFrame_GetCode(frame: *mut ffi::PyObject) -> *mut ffi::PyObject;
 }
 
-/// Functions of Python since 3.11 for every frame, but outside of the stable ABI: looked up where they exist, as asking for
+/// Functions that Python has for frames since 3.11, but outside of the stable ABI: looked up where they exist, as asking for
 /// the attribute takes longer than recording an operation.
 struct Shortcuts {
     /// `PyFrame_GetLasti`.

@@ -12,7 +12,7 @@ struct NumpyTypes {
     /// Its second names of integers of 64 bits: with a sign, and without one.
     long_long: [Py<PyAny>; 2],
     scalars: Vec<Py<PyAny>>,
-    /// The default of an argument that is not given.
+    /// NumPy's marker for an argument that is not given (`numpy._NoValue`).
     no_value: Py<PyAny>,
     array: Py<PyAny>,
 }

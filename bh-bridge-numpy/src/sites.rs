@@ -78,7 +78,7 @@ struct Known {
 
 static KNOWN: OnceLock<Known> = OnceLock::new();
 
-/// The result of a lookup in a set or a dictionary of Python's, without the exception that it left.
+/// The answer of a lookup in a set or a dictionary of Python's; false if it failed, and the exception is cleared.
 #[inline]
 fn holds(answer: std::ffi::c_int) -> bool {
     if answer < 0 {

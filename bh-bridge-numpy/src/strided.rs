@@ -164,7 +164,7 @@ pub fn hand_for_some<'a>(arrays: impl Iterator<Item = (&'a Array, i64)> + Clone)
     if others.all(settles) { recorder.hand() } else { None }
 }
 
-/// Is the array one whose data may be computed?
+/// Is the array one whose data may already be computed?
 pub fn is_plain(array: &Array) -> bool {
     array.link.is_none() && crate::shortcut::taken()
 }

@@ -16,7 +16,7 @@ TYPES = "f8 f4 i8 i4 i2 i1 u8 u4 u1 ?".split()
 
 
 class Calls:
-    """The sources of random calls."""
+    """The random sources that calls draw their arguments from."""
 
     def __init__(self, seed):
         self.source = random.Random(seed)

@@ -186,7 +186,7 @@ def test_elements_at_hand_are_scalars_of_numpy():
     with pytest.raises(IndexError, match="index -3 is out of bounds for axis 0 with size 2"):
         a[-3] = 1
     assert a.tolist() == [2, 3.5]
-    # An array that others share is changed in place.
+    # Memory that NumPy shares is changed in place.
     shared = np.asarray(a)
     a[0] = 7
     assert shared[0] == 7

@@ -196,7 +196,7 @@ def own(a, b):
 
 
 def moved(a, b):
-    """Writes and reads are of different elements."""
+    """Reads and writes are of different arrays."""
 
     def change(i):
         total = 0.0

@@ -111,7 +111,7 @@ def test_stacks_by_name():
 
 @pytest.fixture
 def array_api():
-    """A test that asks arrays for their namespace."""
+    """For tests that ask arrays for their namespace: afterwards the array API is no longer followed."""
     yield
     bh._native.follow_array_api(False)
 

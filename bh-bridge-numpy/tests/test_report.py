@@ -100,7 +100,7 @@ def until(address, holds):
 
 
 def at_end(address, word):
-    """The answer to an open page when the script ends."""
+    """The answer that an open page gets when the script ends."""
     with urllib.request.urlopen(address + "/end", timeout=LIMIT) as answer:
         word.write_text("end")
         return json.load(answer)

@@ -150,7 +150,7 @@ def test_divisors_are_waited_for_where_little_is_done_at_once():
         least = np.full(10000, numpy.iinfo("i8").min)
         with pytest.raises(RuntimeWarning, match="overflow encountered in floor_divide"):
             least // (a * 0 - 1)
-        # Many elements give no warning.
+        # Divisions of many whole numbers give no warning.
         many = np.arange(100000)
         assert (many // many)[7] == 1
 

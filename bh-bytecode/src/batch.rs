@@ -97,8 +97,8 @@ impl Base {
         self.flags & flag != 0
     }
 
-    /// Bytes of the whole base. A base that neither [`Base::checked`] made nor validation saw may have too many: then the
-    /// largest number.
+    /// Bytes of the whole base. A base that neither [`Base::checked`] made nor validation saw may have more than
+    /// `MAX_BASE_BYTES`, which is returned then.
     #[inline]
     pub fn bytes(&self) -> u64 {
         base_bytes(self.dtype(), self.len).unwrap_or(MAX_BASE_BYTES)

@@ -74,7 +74,7 @@ struct Entry<T> {
     until: u64,
 }
 
-/// Values by key. A used value grows no older than a new one; of two that were used at the same time, the one that is
+/// Values by key. A use makes a value as young as a new one; of two that were used at the same time, the one that is
 /// cheaper to make again, for the bytes that it takes, goes first.
 pub struct Cache<T> {
     table: HashMap<u128, Entry<T>, BuildHasherDefault<Passed>>,

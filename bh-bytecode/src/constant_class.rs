@@ -1,4 +1,4 @@
-//! Classes of constants: what rewriting rules, and the keys of what they made, know of a constant's value.
+//! Classes of constants: the facts about a constant's value that rewriting rules, and the keys of their results, use.
 
 use crate::batch::Constant;
 use crate::complex::c128;

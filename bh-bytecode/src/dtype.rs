@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum DType {
-    /// A truth value, one byte: 0 is false, and any other byte true. bh computes 0 or 1.
+    /// A truth value, one byte: 0 is false, and any other byte true. Results of bh are 0 or 1.
     Bool = 0,
     /// 8-bit signed integer.
     I8 = 1,

@@ -58,8 +58,8 @@ pub(crate) fn reach(start: i64, shape: &[i64], stride: &[i64]) -> Option<(i64, i
 
 /// A window on a base: element `i` lies at `start + Σ i[d]·stride[d]`, in elements of the base.
 ///
-/// The value does not name its base: a view's owner knows its base. Rank and extents are
-/// checked where views are made; the product of the extents fits `i64`.
+/// The value does not name its base: a view's owner knows its base. Rank and extents are checked where views are made; the
+/// product of the extents fits `i64`.
 #[derive(Clone, Copy)]
 pub struct View {
     start: i64,

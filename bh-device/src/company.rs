@@ -7,7 +7,7 @@ use crate::whereabouts::Verdict;
 use crate::work::Work;
 use bh_bytecode::BatchRef;
 
-/// The class of a block by itself.
+/// The engine's choice for a block by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alone {
     /// It manages data, and does no work.
@@ -21,7 +21,7 @@ pub(crate) enum Alone {
 }
 
 impl Alone {
-    /// The class of a block; `falls`: there is a next engine.
+    /// The choice for a block; `falls`: there is a next engine.
     pub(crate) fn new(device: &Open, batch: &BatchRef<'_>, block: u32, settings: &Settings, falls: bool) -> Alone {
         let instrs = batch.block_instrs(&batch.blocks[block as usize]);
         if instrs.iter().all(|&instr| batch.instrs[instr as usize].opcode.is_system()) {

@@ -5,7 +5,7 @@ use bh_core::abi::status;
 use bh_core::{Error, Result};
 use std::fmt;
 
-/// The class of a device.
+/// The kind of hardware that a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// A processor.

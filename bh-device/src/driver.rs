@@ -1,6 +1,5 @@
 //! The interface to a driver. A device has one queue, which runs everything in the order of the calls; the objects of a
-//! driver
-//! free their resources when they are dropped, which may be before the queue has used them.
+//! driver free their resources when they are dropped, which may be before the queue has used them.
 
 use crate::device::DeviceInfo;
 use crate::language::Language;

@@ -1,6 +1,5 @@
 //! The engine's plan for each kernel of a batch, in words: where it runs, why it is refused, and how it is built. Nothing
-//! runs
-//! for that.
+//! runs for that.
 
 use crate::chains::together;
 use crate::code;

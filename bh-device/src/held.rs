@@ -43,7 +43,7 @@ impl Held {
         let Some(both) = all.get_mut(&base) else { return };
         both.lent = both.lent.saturating_sub(1);
         let ended = if both.lent == 0 && !both.adopted { all.remove(&base) } else { None };
-        // Release the memory after the lock, as its owner may call back.
+        // Release the lock before the memory, whose owner may call back.
         drop(all);
         drop(ended);
     }

@@ -35,7 +35,7 @@ pub struct Language {
     pub f64: &'static str,
     /// The beginning of a kernel in a file of the user.
     pub user_kernel: &'static str,
-    /// The text before that of such a file.
+    /// The text that precedes such a file's own.
     pub user_prelude: &'static str,
 }
 

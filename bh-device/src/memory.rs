@@ -161,7 +161,7 @@ impl Pool {
         self.allocations.add(1);
         let create = || self.gpu.driver.allocate(capacity);
         create().or_else(|_| {
-            // Memory kept for reuse may be all that is missing.
+            // The driver may lack just the memory that is kept for reuse.
             state.free.clear();
             state.free_bytes = 0;
             self.gpu.finish()?;

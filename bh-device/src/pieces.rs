@@ -149,8 +149,7 @@ pub(crate) fn windows_of(stage: &Stage, part: &Part, batch: &BatchRef<'_>) -> (V
 }
 
 /// The windows of its bases that a part of a nest uses, and the window of each slot and of each gather's source. A base that
-/// is
-/// written has one window; reads at places that are far apart have windows of their own.
+/// is written has one window; reads at places that are far apart have windows of their own.
 struct Uses {
     windows: Vec<Window>,
     slots: Vec<Option<usize>>,

@@ -1,4 +1,4 @@
-//! The needs of a block: its kernels, the bases that it uses and how, and its renames.
+//! The plan of a block: its kernels, the bases that it uses and how, and its renames.
 
 use crate::code::{self, Code, KernelMemory, Variant};
 use crate::compiler::Entry;

@@ -90,7 +90,7 @@ pub(crate) struct Ran {
     pub(crate) graph: bool,
 }
 
-/// The needs of a batch, as far as its blocks are known.
+/// The preparation of a batch under construction, as far as its blocks are known.
 struct Draft<'a, 'b> {
     batch: &'a BatchRef<'b>,
     filled: &'a [bool],

@@ -1,5 +1,5 @@
-//! The parts of an array that a block reads: if they are few, and the array is in host memory, only they are copied to the
-//! device.
+//! The parts of an array that a block reads: if they are a small share of it, and the array is in host memory, only they are
+//! copied to the device.
 
 use crate::driver::Region;
 use crate::pieces::{Part, reach};

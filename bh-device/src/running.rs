@@ -118,7 +118,7 @@ impl Open {
     /// The ticket of the kernels that have been enqueued: that of the last one, as the queue is in order.
     pub(crate) fn ticket(&mut self) -> Result<Ticket> {
         if self.pool.gpu.is_lost() {
-            // Failures have been reported; blocks that ran, ran elsewhere.
+            // Failures have been reported, and the blocks that ran did so on another engine.
             return Ok(Ticket::DONE);
         }
         let event = match self.launcher.as_mut().and_then(|launcher| launcher.timing.take_last()) {

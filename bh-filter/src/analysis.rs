@@ -16,7 +16,7 @@ pub struct Uses {
     reach: Vec<(i64, i64)>,
 }
 
-/// The number of operations that a query may still examine.
+/// The numbers of writes that a query may still examine, in all and closely.
 struct Patience {
     all: usize,
     closely: usize,

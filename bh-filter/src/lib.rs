@@ -136,7 +136,7 @@ impl Filter {
             (changed, by_value) = self.rewrite();
         }
         self.host.trace("filter", begin, "rewritten");
-        // Remember the outcome if the batch did not bring its structure along.
+        // The structure that was written down above, if the batch did not bring its own.
         let key = Key::new(batch.structure().unwrap_or(self.structure.as_ref()), &self.classes);
         if changed == 0 {
             self.memory.keep_unchanged(&key);

@@ -1,6 +1,5 @@
-//! Which data is lost together. An instruction that fails, or needs lost data, loses all arrays that it writes to; so
-//! a pass
-//! may change the inputs of an instruction only where its results are lost by the same causes as before.
+//! Which data is lost together. An instruction that fails, or needs lost data, loses all arrays that it writes to; so a
+//! pass may change the inputs of an instruction only where its results are lost by the same causes as before.
 
 use crate::analysis::base_of;
 use bh_bytecode::{Batch, Instr, Kind, Opcode, Operand, base_flags, steps};

@@ -64,8 +64,7 @@ impl Memory {
     }
 
     /// The result for a batch whose structure was seen before: no change, or its own bases and constants under the
-    /// instructions
-    /// of the other batch.
+    /// instructions of the other batch.
     pub fn find<'a>(&'a mut self, key: &Key<'_>, batch: &BatchRef<'a>) -> Option<Option<BatchRef<'a>>> {
         let Rewritten { input, output, by_value } = match self.cache.get(key)? {
             Outcome::Unchanged => return Some(None),

@@ -1,6 +1,5 @@
 //! Compares the algorithms: `partition_costs [--paper|--all-renames] PATH…` prints, for each file or folder of dumps,
-//! the
-//! cost (bytes of distinct views), the kernels, and the microseconds that partitioning took, as JSON.
+//! the cost (bytes of distinct views), the kernels, and the microseconds that partitioning took, as JSON.
 //!
 //! With `--paper` only the rules of the original publication hold: no renames, and reductions alone. With `--all-renames`
 //! a rename may copy any part of what its kernel writes, which matters for tiny arrays.

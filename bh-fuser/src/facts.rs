@@ -318,8 +318,7 @@ impl Facts {
     }
 
     /// An instruction that fails, or needs lost data, loses all of each base that it writes a part of: instructions
-    /// that use other
-    /// parts keep them if they run before it, and lose them if they run after it.
+    /// that use other parts keep them if they run before it, and lose them if they run after it.
     fn stand_between(&mut self, first: u32, at_risk: bool) {
         for access in self.accesses[first as usize..].iter().filter(|_| at_risk) {
             let base = &mut self.bases[access.base as usize];

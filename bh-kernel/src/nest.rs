@@ -16,7 +16,7 @@ const ROWS: i64 = 128;
 /// So few columns are folded one after the other where rows have gaps: these would be loops of their own.
 const FEW_COLUMNS: i64 = 4;
 
-/// The way the loops of a kernel run.
+/// The hardware that runs the loops of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
     /// The processor, a block of the innermost loop after the other.

@@ -60,7 +60,7 @@ pub(crate) struct Call<'t, B> {
     pub(crate) adjoint: Place<B>,
     /// Where the adjoint of the output is.
     pub(crate) own: Place<B>,
-    /// The factor of the adjoint.
+    /// The number that the adjoint is to be multiplied with.
     pub(crate) factor: f64,
     /// Does nothing change the adjoint from here on?
     pub(crate) is_still: bool,

@@ -7,8 +7,7 @@ use std::process::Command;
 const NAMES: [&str; 2] = ["llvm-config-19", "llvm-config"];
 
 /// Libraries that the archives may need for compressed sections. Their checker of manifests for Windows (libxml2) and
-/// their
-/// theorem prover (z3) are never called, and the linker leaves them out.
+/// their theorem prover (z3) are never called, and the linker leaves them out.
 const COMPRESSION: [&str; 2] = ["z", "zstd"];
 
 fn main() {

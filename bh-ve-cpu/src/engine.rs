@@ -209,8 +209,8 @@ impl Engine {
         batch.header.level != 0 || self.settings.planning == PlanningMode::Direct
     }
 
-    /// How much planning a batch gets: what it asks for, unless the settings force a level. Other settings decide which
-    /// batches are planned the first time.
+    /// How much planning a batch gets: what it asks for, unless the settings force a level. If `jit` is `on`,
+    /// batches are planned in full from the first time on.
     fn level(&self, batch: &BatchRef<'_>) -> Level {
         let all = self.settings.jit == Jit::On;
         match self.settings.planning {

@@ -55,7 +55,7 @@ pub(crate) struct Settings {
     pub(crate) threads: usize,
     /// Instruction set.
     pub(crate) isa: Isa,
-    /// The division that kernels are compiled for.
+    /// The speed of divisions that kernels are compiled for.
     pub(crate) divider: Divider,
     pub(crate) affinity: Affinity,
     /// Bytes of rows that a sliding window may have in use; `None` if kernels run one after the other.
@@ -102,7 +102,7 @@ impl Settings {
         }
     }
 
-    /// The settings that select primitives.
+    /// The primitives that kernels are made of.
     pub(crate) fn primitives(&self) -> Primitives {
         Primitives { isa: self.isa, stream_bytes: self.stream_bytes, superinstructions: self.superinstructions }
     }

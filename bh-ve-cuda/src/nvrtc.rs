@@ -97,8 +97,7 @@ impl Nvrtc {
     pub fn add(&self) -> bool {
         self.compilers.add(|| {
             let file = self.place.as_ref()?;
-            // A library that the compiler loads by its name, which is found if it is already loaded: not from the place of a
-            // copy.
+            // The compiler loads this library by its name, which a copy finds only if it is already loaded.
             let (major, minor) = self.version;
             let builtins = file.with_file_name(format!("libnvrtc-builtins.so.{major}.{minor}"));
             // SAFETY: NVIDIA's libraries may be loaded at any time.
@@ -114,8 +113,7 @@ impl Nvrtc {
     }
 
     /// The target for a device of this compute capability: machine code if the compiler knows it, else PTX for the newest
-    /// older
-    /// one. None if it knows only newer ones.
+    /// older one. None if it knows only newer ones.
     pub fn form(&self, capability: (i32, i32)) -> Option<Form> {
         form(&self.architectures, capability)
     }

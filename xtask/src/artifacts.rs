@@ -1,4 +1,4 @@
-//! Building of the installed files, and their copying to their places.
+//! Builds the files of an installation, and copies them to their places.
 
 use crate::command::{Failure, Outcome, cargo, output, target};
 use std::fs;

@@ -159,7 +159,7 @@ template <class T> class array : detail::operators<T, false>, public detail::nam
         if (handle_) (bh_free)(handle_);
         handle_ = nullptr;
     }
-    /// Takes the place of a temporary, which ends here.
+    /// Returns `made` in the place of this temporary, which ends here.
     array instead(array made) noexcept {
         reset();
         return made;

@@ -34,7 +34,7 @@ def on_stack(code, stack):
 
 
 def difference(program, mine, reference):
-    """The error of the first name that differs, in the order of their statements; none if all are right."""
+    """The difference of the first name that differs, in the order of their statements; none if all are right."""
     for name, right in reference.items():
         if not NAME.fullmatch(name):
             continue

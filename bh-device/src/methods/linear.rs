@@ -44,7 +44,7 @@ struct Factors<'a, 'b, 'c> {
     room: Option<usize>,
 }
 
-/// The columns that a triangle on the diagonal is solved for.
+/// The columns, rows or right sides that a triangle on the diagonal is solved for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beside {
     /// The lower one, whose diagonal is 1: other columns, of those in this range, which follow the exchanges of its rows first, as the order of

@@ -22,7 +22,7 @@ const LOCAL: usize = 32 << 10;
 const WORK: KernelMemory = KernelMemory::Scratch(0);
 const JOINED: KernelMemory = KernelMemory::Scratch(1);
 const ORTHONORMAL: KernelMemory = KernelMemory::Scratch(2);
-/// A library's number, and its work space. Its data about reflections has the place of ours.
+/// A library's number, and its work space. Its data about reflections is in [`JOINED`].
 const STATUS: KernelMemory = KernelMemory::Scratch(3);
 const ROOM: KernelMemory = KernelMemory::Scratch(4);
 

@@ -319,9 +319,8 @@ fn forward(batch: &mut Batch, uses: &Uses, links: &[Link]) -> usize {
     since.len()
 }
 
-/// The elements that `view` reads of `whole`, as a view of the source's base; `whole` is a contiguous array with the
-/// elements of
-/// `source` in their order. `None` if an axis of the view is not part of one of the source.
+/// The elements that `view` reads of `whole`, as a view of the source's base; `whole` is a contiguous array with the elements
+/// of `source` in their order. `None` if an axis of the view is not part of one of the source.
 fn composed(source: &View, whole: &View, view: &View) -> Option<View> {
     let mut stride = vec![0; view.rank()];
     let mut axes = (0..whole.rank()).rev().filter(|&axis| whole.shape()[axis] != 1);

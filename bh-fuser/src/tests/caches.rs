@@ -273,7 +273,7 @@ fn levels_rise_as_batches_come_again() {
             cache.insert(entry);
         }
     }
-    // Ten elements are worth no search until it is clear that they repeat often.
+    // A batch of ten elements is worth no search until it is clear that it repeats often.
     assert_eq!(levels, [(0, Level::Linear), (15, Level::Full)]);
 }
 

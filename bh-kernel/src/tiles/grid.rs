@@ -11,7 +11,7 @@ pub(crate) struct Grid {
 
 impl Grid {
     /// The grid of each base, of this many elements, that these stages walk. Rows are as far apart as the largest stride of an
-    /// outermost loop is; columns as the largest divisor of it below that.
+    /// outermost loop is; columns as the largest smaller stride that divides it.
     pub(crate) fn of_bases<'a>(lengths: &[i64], stages: impl Iterator<Item = &'a Stage> + Clone) -> Vec<Grid> {
         let mut grids = vec![Grid { row: 1, column: 1 }; lengths.len()];
         for (base, dim, stride) in stages.clone().flat_map(strides) {

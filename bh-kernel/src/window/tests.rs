@@ -64,9 +64,8 @@ fn two_half_steps_and_a_full_step_are_one_window() {
 fn positions_that_depend_on_each_other_run_in_order() {
     let found = plan(TWO_STEP, 20_000);
     let window = &found.found[0];
-    // Every row of b1 is written before it is read, in whichever chunk it is: `late` grows and `early` shrinks along
-    // a chain of
-    // dependences, so that a chunk needs nothing outside of it.
+    // Every row of b1 is written before it is read, in whichever chunk it is: `late` grows and `early` shrinks along a
+    // chain of dependences, so that a chunk needs nothing outside of it.
     for (writer, reader, low, high) in [(0, 2, 0, 1), (1, 3, 0, 0), (2, 3, 0, 0), (3, 4, 0, 0), (0, 4, 0, 1)] {
         let (writer, reader) = (&window.nests[writer], &window.nests[reader]);
         let early = |nest: &TileNest| -nest.reach[0].low;

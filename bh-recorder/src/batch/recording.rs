@@ -210,7 +210,7 @@ impl State {
         arrays.iter().map(|&array| self.find(array).map(|handle| self.handles.at(handle).base)).collect()
     }
 
-    /// Gives the stack the settled data of bases. Does the batch under construction have instructions?
+    /// Gives the stack the known values and settled data of bases. Does the batch under construction have instructions?
     pub(crate) fn hand_out(&mut self, places: &[u32]) -> bool {
         self.rely_on(places);
         places.iter().for_each(|&place| self.settle(place));

@@ -70,7 +70,7 @@ impl Recorder {
         recording
     }
 
-    /// Ends the trace of a function that failed. Operations recorded before run.
+    /// Ends the trace of a function that failed. The operations that it recorded still run.
     pub fn abandon_trace(&self) -> Result<()> {
         let mut state = self.state();
         match state.trace.take() {

@@ -311,7 +311,7 @@ impl Recorder {
         let needed = if makes_room { state.builder.epoch } else { needed };
         let pending = needed == state.builder.epoch;
         let waits = !pending && needed >= state.first_pending();
-        // A batch that only gives the stack settled data has this instruction.
+        // A batch that only gives the stack settled data needs an instruction: this one.
         if pending && (reads || state.builder.is_empty()) {
             state.push_sync(handle);
         }
@@ -323,7 +323,7 @@ impl Recorder {
         // A batch that the access does not need stays where it is.
         let (executor, needed) = match pending {
             true => {
-                // Results that are made because a writer comes must not depend on the array again.
+                // Results made because a writer comes must not become recipes again, which would read the array.
                 let submitted = if reads { state.submit_part() } else { state.submit() };
                 submitted.map(|submitted| (submitted.executor, submitted.epoch))?
             }

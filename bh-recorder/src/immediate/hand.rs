@@ -1,4 +1,4 @@
-//! Reads and writes by bridges, without an operation, of arrays that are already computed.
+//! Reads and writes by bridges, without an operation, of computed arrays: those that are settled or have a known value.
 //!
 //! A [`Hand`] holds the recorder's lock, so its uses must be short. They change the recorder as the operation would have,
 //! orders of folds included.
@@ -17,14 +17,14 @@ use bh_bytecode::{Constant, DType, View};
 /// operations.
 pub const MOVED: u64 = 4;
 
-/// Access to settled arrays, and how many more may be made.
+/// Access to computed arrays, and how many more may be made.
 pub struct Hand<'a>(MutexGuard<'a, State>, usize);
 
 /// The most arrays that may be made while a hand is held.
 const MADE: usize = 8;
 
 impl Recorder {
-    /// Access to settled data; `None` where the configuration disables immediate operations.
+    /// Access to computed data; `None` where the configuration disables immediate operations.
     #[inline]
     pub fn hand(&self) -> Option<Hand<'_>> {
         let mut state = self.state();
@@ -35,7 +35,7 @@ impl Recorder {
 }
 
 impl Hand<'_> {
-    /// The address of an element of an array's base, if its data is settled. It stays there while this is held.
+    /// The address of an element of an array's base, if its data is computed. It stays there while this is held.
     #[inline]
     pub fn data(&self, array: Store<'_>, place: i64) -> Option<*const u8> {
         match array {

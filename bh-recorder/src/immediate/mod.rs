@@ -1,7 +1,7 @@
 //! Operations on little computed data run immediately, by the stack's engine.
 //!
 //! The inputs must be numbers, known scalars or settled, and the output settled, new, or overwritten as a whole. The other
-//! effects of recording, orders of folds and hints among them, are those of a batch, so that later operations are the same.
+//! effects of recording, orders of folds and hints among them, are those of a batch, so that later operations see no difference.
 
 pub(crate) mod at_hand;
 pub(crate) mod hand;

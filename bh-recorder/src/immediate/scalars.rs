@@ -112,7 +112,7 @@ impl State {
         }
     }
 
-    /// Forgets the known value of a base that is changed elsewhere, or ends.
+    /// Forgets the settled data and the known value of a base that is changed elsewhere, or ends.
     #[inline]
     pub(crate) fn forget_value(&mut self, base: u32) {
         self.forget_own(base);
@@ -121,7 +121,7 @@ impl State {
         }
     }
 
-    /// Gives the stack the known value of a base before other uses of it.
+    /// Gives the stack the known value or settled data of a base, or records its recipe, before other uses of it.
     #[inline]
     pub(crate) fn settle(&mut self, base: u32) {
         if self.unwritten > 0

@@ -45,7 +45,7 @@ pub(crate) enum Source {
     Constant(Constant),
 }
 
-/// A recorded operation, besides its operands.
+/// A recorded operation, without its operands.
 #[derive(Clone, Copy)]
 pub(crate) struct Operation<'a> {
     pub(crate) opcode: Opcode,

@@ -108,7 +108,7 @@ impl BaseEntry {
         if self.mapped_for_writing { None } else { self.at_hand(place) }
     }
 
-    /// The address of an element, if the data is settled.
+    /// The address of an element, if the data is settled or a known value.
     #[inline]
     pub(crate) fn at_hand(&self, place: i64) -> Option<*const u8> {
         match &self.settled {

@@ -1,4 +1,4 @@
-//! The interface for bridges in Rust: described results, handles that free themselves, places as numbers, waits that end.
+//! The recorder's interface for bridges in Rust: described results, handles that free themselves, places as numbers, waits that end.
 
 use super::*;
 use bh_bytecode::View;

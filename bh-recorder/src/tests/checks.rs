@@ -140,7 +140,7 @@ fn fused_programs_are_checked_where_they_store() {
         .map(|batch| batch.instrs.iter().filter(|instr| !instr.opcode.is_system()).count())
         .max();
     assert!(most.unwrap() >= 3);
-    // NaN in the inputs are not reported again, and the context goes on.
+    // A NaN in the inputs is not reported again, and the context goes on.
     let kept = add(&recorder, twice, twice);
     assert!(values(&recorder, kept)[1].is_nan());
     assert_eq!(values(&recorder, add(&recorder, a, a)), [8.0, 0.0, -2.0, 18.0]);

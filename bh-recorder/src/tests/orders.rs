@@ -36,7 +36,7 @@ fn folds_go_through_memory_wherever_batches_end() {
         sum(&recorder, back, 0b01);
         // The direction along kept axes is no part of a fold.
         sum(&recorder, back, 0b10);
-        // Arrays computed from it are used as they are, and a sum of such a result is in C order again.
+        // Folds of arrays computed from it take its order; folds of a sum's result are in C order again.
         let made = double(double(back));
         sum(&recorder, made, 0b11);
         sum(&recorder, double(a), 0b11);

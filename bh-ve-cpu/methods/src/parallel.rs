@@ -68,7 +68,8 @@ pub(crate) fn all(_: &mut dyn Parallel) -> Share<'_> {
     Share { numbers: 0..i64::MAX, set: PhantomData }
 }
 
-/// Runs work that is parallel by itself, through rayon, if there are threads for it, which `work` learns. It has all numbers.
+/// Runs `work`, which is parallel by itself, on rayon's threads if there are several: its second argument says so. It has all
+/// numbers.
 pub(crate) fn install(threads: &mut dyn Parallel, work: &mut (dyn FnMut(&mut Share<'_>, bool) + Send)) {
     let mut all = Share { numbers: 0..i64::MAX, set: PhantomData };
     if !threads.install(&mut || work(&mut all, true)) {

@@ -8,6 +8,9 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::AtomicI64;
 
 /// Types of which zero bytes are a value.
+///
+/// # Safety
+/// All bytes zero must be a value of the type.
 pub(crate) unsafe trait Zeroed: Sized {}
 
 macro_rules! zeroed {

@@ -1,6 +1,5 @@
 //! The engine's promises besides right results: the same bits for every thread count, all instruction sets, indices
-//! past
-//! 32 bits, deferred errors with their place, extension methods, and repeated batches.
+//! past 32 bits, deferred errors with their place, extension methods, and repeated batches.
 
 use crate::support;
 

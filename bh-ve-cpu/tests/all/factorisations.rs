@@ -166,7 +166,7 @@ fn positive(dice: &mut Dice, dtype: DType, size: usize) -> Matrix {
     let root = Matrix::random(dice, dtype, size, size);
     let mut product = root.times(&root.adjoint());
     (0..size).for_each(|number| product.elements[number * (size + 1)][0] += 1.0);
-    // Values that single precision rounds would make another matrix.
+    // Round the elements to the type, so that the reference is for the same matrix.
     Matrix::from_bytes(size, size, dtype, &product.bytes(dtype))
 }
 

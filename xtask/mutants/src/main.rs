@@ -65,7 +65,7 @@ fn run(root: &Path, tree: &Path, seed: &str, sample: &str, unviable: &Path) -> O
     Ok(())
 }
 
-/// The order distinguishes equal changes of one function.
+/// Numbers equal changes of one function in their order, to distinguish them.
 fn number_equal_keys(mutants: &mut [Mutant]) {
     let mut seen: HashMap<String, u32> = HashMap::new();
     for mutant in mutants {

@@ -153,7 +153,7 @@ def _restored(folder, entry):
 
 
 def _mark(value):
-    """A mark of an array: type, shape, and a sum over its elements."""
+    """The type, shape and checksum of an array, by which a checkpoint recognises it."""
     own = _sum(value) if type(value) is _native.ndarray else _sum_of(value.tobytes())
     return [value.dtype.str, list(value.shape), own]
 

@@ -45,7 +45,7 @@ def write(found, part, height, numbers, rows, *, own):
     first, *rest = part
     begin, count = first.start + int(numbers[0]), len(numbers)
     low, high = (begin + place for place in own)
-    # A chunk that begins before this rank's rows is another rank's, except the first of all.
+    # A file that begins before this rank's rows is another rank's, except the first of all.
     low = first.start if low == first.start else -(-low // height) * height
     high = min(-(-high // height) * height, begin + count)
     if low < high:

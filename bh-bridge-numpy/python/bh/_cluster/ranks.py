@@ -29,7 +29,7 @@ def _end():
 
 
 def brought():
-    """Operations that ran on one rank: how often, the operation, line and file."""
+    """Operations that one rank ran alone, to which their arrays were sent: how often, the operation, line and file."""
     lines = _native.Stack().message("cluster brought").splitlines()
     return [(int(count), name, int(line), file) for count, name, line, file in (text.split("\t") for text in lines)]
 

@@ -149,7 +149,7 @@ def _is_adapted(function):
 
 
 def _joined_at_once(numpys, original, key):
-    """NumPy's object joins the arrays if they are small and computed; else None."""
+    """The arrays that an object of NumPy joins, if they are small and computed; else None."""
     parts = key if type(key) is tuple else (key,)
     try:
         shown = tuple(immediate.moved(part) for part in parts)

@@ -6,7 +6,7 @@ import types
 from .._numpy import fallback, namespace
 from . import numpy_code
 
-# The names of functions whose code in NumPy checks for NumPy's array.
+# The endings of the names of functions whose code in NumPy checks for NumPy's array.
 _ENDINGS = ("val", "val2d", "val3d", "valfromroots", "grid2d", "grid3d")
 
 

@@ -177,7 +177,7 @@ def _axes_of_mean(a, axis):
 
 
 def _reaches(count, limit, where):
-    """Are there so few elements, where the numbers of elements are computed?"""
+    """Is a count at most the limit? Of an array of counts: is one of them, if they are computed?"""
     if type(count) is int:
         return count <= limit
     return where is not True and _native.is_at_hand(count) and bool((count <= limit).any())

@@ -214,7 +214,7 @@ def put(a, ind, v, mode="raise"):
     if repeats(a):
         return np.put(to_write(a), fallback.lower(ind), fallback.lower(v), mode)
     if mode == "raise" and type(ind) is int and type(v) in (int, float, complex, bool) and a._contiguous:
-        # A single computed element is changed immediately.
+        # A single element is assigned, which runs immediately if the array is computed.
         _native.reshape(a, (-1,))[ind] = v
         return None
     ind = native(checked_indices(ind, a.size) if mode == "raise" else ind)

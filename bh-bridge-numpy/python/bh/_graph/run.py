@@ -125,7 +125,7 @@ class _Worker:
             self._finish()
 
     def _arriving(self):
-        """The pieces of the next call, or none. Before it waits, the stack's running work goes on."""
+        """The pieces of the next call, or none. Before it waits, it finishes the work that the stack has begun."""
         pieces = []
         while len(pieces) < self._rate:
             while self._begun and self._arrive.is_empty():

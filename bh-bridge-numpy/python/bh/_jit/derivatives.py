@@ -247,7 +247,7 @@ _AT_ONCE = 1 << 25
 
 
 def _of_units(taped, result, argument):
-    """The gradients of each unit vector of the result, one after the other along the first axis."""
+    """The argument's adjoints for the unit vectors of the result, one after the other along the first axis: the Jacobian."""
 
     def row(seed):
         found = []

@@ -9,7 +9,7 @@ _OTHERS = {"info"}
 
 
 def show_parameters(function, original):
-    """Gives a function the parameters that NumPy documents; `_own` has its own signature."""
+    """Gives a function the parameters that NumPy documents; `_own` is a function with its own parameters."""
     behind = getattr(original, "__wrapped__", None)
     if getattr(behind, "__text_signature__", None):
         # A function in C behind NumPy's dispatcher.

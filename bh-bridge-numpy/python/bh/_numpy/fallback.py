@@ -221,7 +221,7 @@ def invoke(function, args, kwargs):
     return function(*shown(args), **{name: shown(value) for name, value in kwargs.items()})
 
 
-# Beginnings of NumPy's messages about objects that turn out to be, or to hold, arrays of bh.
+# Parts of NumPy's messages about objects that turn out to be, or to hold, arrays of bh.
 _REFUSALS = ("__array__ method not producing an array", "setting an array element with a sequence")
 
 
@@ -294,7 +294,7 @@ def note(name, reason=""):
         try:
             warnings.warn_explicit(text, FallbackWarning, file or "<unknown>", line or 1)
         except FallbackWarning:
-            # `-W error` is for errors of the program; `BH_FALLBACK=error` makes errors of these warnings.
+            # `-W error` does not apply to these warnings; `BH_FALLBACK=error` makes errors of them.
             pass
 
 

@@ -19,6 +19,6 @@ def _itself(value, *others):
 
 
 def meaning_nothing(names):
-    """The hidden names among these, in functions that run where other packages get their arguments."""
+    """The values of the hidden names among these, in functions that run where other packages get their arguments."""
     meaning = {SEE: _itself, OWNER: _itself, SUBSCRIPTED: _itself, ASSIGNED: _itself, ANSWERING: _itself, TYPE: type}
     return {name: meaning.get(name) or _Everything() for name in names if name.startswith(PREFIX)}

@@ -2,7 +2,7 @@
 would be long, or where it sorts. `native_calls` has most calls on what has been computed served without these.
 
 Only functions are in here whose results have the same bits either way: they choose, count, find and order, or are NumPy's code over
-operations that round in one way. So it does not matter when operands come to be at hand.
+operations that round in one way. So it does not matter when operands are computed.
 """
 
 import functools

@@ -17,7 +17,7 @@ _MANY = 16
 
 _NOT_WATCHED = "bh doctor: reads and elements in loops were not watched; run `python -m bh --doctor` with the script, or call bh.doctor(watch=True) before the loop"
 
-# Reads of arrays, by the methods of arrays, with the kind of the finding and its advice.
+# The kinds of findings about reads: for each the methods of arrays that read, and the advice.
 _READING = {
     "reads in a loop": (("item", "__float__", "__int__", "__index__", "__complex__", "tolist"), "each read runs what is recorded; keep results in arrays"),
     "prints in a loop": (

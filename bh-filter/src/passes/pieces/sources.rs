@@ -1,6 +1,5 @@
 //! Where the elements of a batch's bases come from, instruction by instruction (copies of other arrays, constants, or
-//! values of
-//! their own), and where the elements of a view come from.
+//! values of their own), and where the elements of a view come from.
 
 use super::boxes::{Grid, Place, Ranges};
 use crate::analysis::{base_of, output_type};

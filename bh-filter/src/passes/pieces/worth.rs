@@ -25,7 +25,7 @@ struct Life {
     aligned: bool,
 }
 
-/// Decides which clusters of a batch are worth splitting.
+/// Decides which clusters of a batch are worth cutting.
 pub struct Worth<'a> {
     batch: &'a Batch,
     lives: Vec<Life>,

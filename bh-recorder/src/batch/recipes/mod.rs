@@ -65,7 +65,7 @@ impl State {
         scratch.dies.extend(batch.bases.iter().map(|base| base.has(base_flags::DIES)));
         scratch.chosen.clear();
         let bytes = scratch.candidates.iter().map(|&at| batch.bases[at].bytes()).fold(0, u64::saturating_add);
-        // A result larger than the memory fails, as it does where it is stored.
+        // A result larger than the memory does not begin as a recipe, so that it fails when it gets memory.
         let most = self.running.as_ref().map(|running| running.memory).filter(|&memory| bytes >= memory / SHORT_SHARE);
         for &at in &scratch.candidates {
             let key = mix(self.builder.computes, u64::from(scratch.first[at]));

@@ -381,9 +381,8 @@ i0: v2 = {operation} v0, v1
     }
 }
 
-/// Outputs that bypass the caches: of several types in one kernel, in rows that are longer than a block, and from
-/// loops over
-/// several vectors at once.
+/// Outputs that bypass the caches: of several types in one kernel, in rows that are longer than a block, and from loops
+/// over several vectors at once.
 #[test]
 fn outputs_past_the_caches() {
     let chain = "i0: v1 = exp v0\ni1: v1 = log v1\ni2: v1 = exp v1\ni3: v1 = log v1\n";

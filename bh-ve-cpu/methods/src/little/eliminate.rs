@@ -9,7 +9,7 @@ use super::pack::{Mask, Number, Part, Real, Scalar};
 /// Rounding errors of a pivot for each row of a matrix, as a share of the terms that it is the sum of.
 const ERRORS: f64 = 8.0;
 
-/// The pivots' results for each system.
+/// Facts about each system that the pivots of its elimination show.
 pub(super) struct Pivots<N: Number> {
     /// The product of the pivots, and of the signs of exchanges of rows.
     pub(super) determinant: N,

@@ -48,8 +48,7 @@ impl<N: Number> Reflection<N> {
             *v = x.scaled(scale).mul(inverse).or(is_there, N::ZERO);
         }
         let factor = N::of(beta).sub(alpha).scaled(ratio).or(is_there, N::ZERO);
-        // An infinite element or a NaN gives NaN when it is scaled and subtracted from itself, which is not above
-        // zero.
+        // An infinite element or a NaN gives NaN when it is scaled and subtracted from itself, and NaN is not above zero.
         let kept = column[first].add(alpha.sub(alpha)).add(N::of(below));
         let multiple = N::of(beta.mul(power)).or(is_there, kept);
         (Reflection { first, factor, vector }, multiple)

@@ -109,11 +109,9 @@ macro_rules! functions {
             }
         }
 
-        /// The result of an opcode's `f64` primitive for one vector `x`, or for `x` and `y`; with `single`, the
-        /// result of its `f32`
-        /// primitive, where that computes in `f64` lanes. For vectors of other kinds than those of this crate: code
-        /// generators get the
-        /// same operations in the same order.
+        /// The result of an opcode's `f64` primitive for one vector `x`, or for `x` and `y`; with `single`, the result
+        /// of its `f32` primitive, where that computes in `f64` lanes. For vectors of other kinds than those of this
+        /// crate: code generators get the same operations in the same order.
         pub fn evaluate<V: Vector>(opcode: Opcode, single: bool, x: V, y: V) -> Option<V> {
             match (opcode, single) {
                 $((Opcode::$unary, false) => Some($unary_module::$unary_function::<V, false>(x)),

@@ -32,8 +32,7 @@ fn what_is_too_large_or_too_small_goes_to_the_next_engine() {
 }
 
 /// Small blocks run on the device if it computes their inputs or uses their results, which then are not copied. Others stay
-/// with
-/// the next engine.
+/// with the next engine.
 #[test]
 fn little_work_beside_that_of_the_device_runs_there() {
     let _alone = alone();

@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 
 
 class Unsupported(Exception):
-    """A statement that cannot run for all elements at once, with its line."""
+    """Raised for code that cannot run for all elements at once, with its line."""
 
     def __init__(self, text, line=None):
         super().__init__(text if line is None else f"line {line}: {text}")
 
 
 class Mistyped(Unsupported):
-    """An operation that Python or NumPy refuses for numbers of these types."""
+    """Raised for operations that Python or NumPy refuses for numbers of these types."""
 
 
 class TooLarge(Unsupported):

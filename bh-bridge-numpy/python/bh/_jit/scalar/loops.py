@@ -60,7 +60,7 @@ class _Together:
         return size >= _FEW and _room(left) <= size * 3 // 4
 
     def move(self, state, active, left, size):
-        """The rest of the state, its mask, and how many elements it has room for."""
+        """The state of the elements that are left, its mask, and how many elements it has room for."""
         self._store([*state, active])
         if self._place is None:
             spread_out = lambda read: read if read.size == 1 else _flat(_native.broadcast_to(read, self._shape))

@@ -293,4 +293,4 @@ def named(value):
 
 
 def _nothing():
-    """The initialiser of `object`."""
+    """Does nothing, as `object.__init__` does."""

@@ -29,7 +29,7 @@ _SAME = {
 
 
 class Unwritten(Exception):
-    """A statement that scalar programs lack."""
+    """Raised for operations that scalar programs lack."""
 
 
 def is_worth(function):

@@ -11,8 +11,7 @@ pub fn levels() -> Vec<&'static str> {
 }
 
 /// The keys in which engines differ: with few bytes for windows, strips have few rows; with few bytes for streams,
-/// outputs
-/// bypass the caches.
+/// outputs bypass the caches.
 pub type Keys = [(&'static str, &'static str)];
 
 pub fn engine(isa: &str, jit: &str, keys: &Keys) -> Driver {
