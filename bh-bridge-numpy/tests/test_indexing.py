@@ -284,3 +284,31 @@ def test_lists_of_truth_values_are_masks(key, pending):
     else:
         for made, expected in zip(found[1], found[0]):
             numpy.testing.assert_array_equal(made, expected)
+
+
+INDICES = [
+    [True, False], [0.0, 1.7], [1, True], [[True], [False]], (True,), True, 1.0, numpy.True_, numpy.float64(1.5), [numpy.uint64(1)], [], range(2),
+    [1 + 0j], ["a"], "x", None, [None], {1: 2}, [2**70], [2**40], [-(2**40)], [[1], [1, 2]], numpy.array([True, False]), numpy.array([1, 2], "u8"),
+    numpy.array([1.0]), numpy.array([]), numpy.array([1j]), numpy.array(1), numpy.array(True), numpy.matrix([[1, 2]]), numpy.ma.array([1, 2]),
+]  # fmt: skip
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize("shape", [(7,), (1 << 16,), (300, 200), (1, 5)])
+@pytest.mark.parametrize("options", [{}, {"mode": "clip"}, {"mode": "wrap"}, {"axis": 0}, {"axis": -1}])
+@pytest.mark.parametrize("pending", [False, True])
+def test_indices_of_take_are_converted_as_numpys(shape, options, pending):
+    host = numpy.arange(float(numpy.prod(shape))).reshape(shape)
+    for indices in INDICES:
+        found = []
+        for np, source in ((numpy, host), (bh, bh.array(host))):
+            source = source + 0 if pending else source
+            own = bh.array(indices) if np is bh and type(indices) is numpy.ndarray else indices
+            for given in (indices, own):
+                try:
+                    result = np.take(source, given, **options)
+                    assert np is numpy or isinstance(indices, (numpy.ma.MaskedArray, numpy.matrix)) or type(result) in (bh.ndarray, numpy.float64)
+                    found.append((numpy.shape(result), numpy.asarray(result).tolist()))
+                except Exception as error:
+                    found.append((type(error), str(error)))
+        assert all(one == found[0] for one in found), (indices, found)

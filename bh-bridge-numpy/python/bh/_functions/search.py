@@ -139,14 +139,13 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if axis is None:
         a, axis = reshape(a, (-1,)), 0
     axis = axis_index(axis, a.ndim)
-    if type(indices) is not ndarray and isinstance(indices, (int, np.integer)) and not isinstance(indices, bool):
-        indices = np.asarray(indices)
-    host = None if type(indices) is ndarray else np.asarray(fallback.lower(indices))
-    if host is not None and host.size == 0:
-        host = host.astype(np.int64)
+    # Numbers outside of arrays are converted, whatever they are.
+    kind = None if isinstance(indices, np.ndarray) else np.int64
+    host = None if type(indices) is ndarray else np.asarray(fallback.lower(indices), kind)
     indices = native(indices if host is None else host)
     if not np.can_cast(indices.dtype, np.int64, "same_kind"):
-        raise TypeError(f"Cannot cast array data from {indices.dtype!r} to dtype('int64') according to the rule 'safe'")
+        # NumPy says by which rule.
+        np.take(np.empty(1), np.empty(0, indices.dtype))
     mode, extent = mode_of(mode), a.shape[axis]
     if mode != "raise":
         host = None
@@ -157,7 +156,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     shape = a.shape[:axis] + indices.shape + a.shape[axis + 1 :]
     if type(out) is ndarray and out.shape != shape:
         raise ValueError("output array does not match result of ndarray.take")
-    key = (slice(None),) * axis + (host if host is not None else astype(indices, np.int64),)
+    key = (slice(None),) * axis + (host.astype(np.int64, copy=False) if host is not None else astype(indices, np.int64),)
     if out is not None and not np.can_cast(out.dtype, a.dtype, "safe"):
         raise TypeError(f"Cannot cast array data from {out.dtype!r} to {a.dtype!r} according to the rule 'safe'")
     # Indices of nothing are not looked at.
