@@ -1,7 +1,7 @@
 //! Memory shared with other libraries: arrays as buffers of Python, and buffers of Python given to bh.
 
 use crate::array::Array;
-use crate::context::{self, Shared};
+use crate::context::{self, Shared, Stack};
 use crate::error::{exception, settled, value_error, warn_of};
 use crate::interrupt::detached;
 use bh_bytecode::{DType, MAX_RANK, View};
@@ -394,9 +394,10 @@ fn unused<'py>(objects: &Bound<'py, PyList>, nbytes: usize) -> PyResult<Option<B
     Ok(None)
 }
 
-/// A new array in the memory of a buffer in C order, which nobody else uses any more.
+/// A new array, on a stack or that of new arrays, in the memory of a buffer in C order, which nobody else uses any more.
 #[pyfunction]
-fn donate_buffer(py: Python<'_>, source: &Bound<'_, PyAny>, code: u8) -> PyResult<Array> {
+#[pyo3(signature = (source, code, stack=None))]
+fn donate_buffer(py: Python<'_>, source: &Bound<'_, PyAny>, code: u8, stack: Option<&Stack>) -> PyResult<Array> {
     release_returned(std::ptr::null_mut());
     let dtype =
         DType::from_code(code).ok_or_else(|| PyTypeError::new_err(format!("there is no element type {code}")))?;
@@ -406,7 +407,7 @@ fn donate_buffer(py: Python<'_>, source: &Bound<'_, PyAny>, code: u8) -> PyResul
     }
     let shape: Vec<i64> = buffer.shape().iter().map(|&extent| extent as i64).collect();
     let view = View::contiguous(&shape).map_err(value_error)?;
-    let context = context::current(py)?;
+    let context = stack.map_or_else(|| context::current(py), |stack| Ok(stack.context()))?;
     let data = Address(buffer.buf_ptr().cast());
     let argument = Address(Box::into_raw(Box::new(buffer)).cast());
     let donate = || {

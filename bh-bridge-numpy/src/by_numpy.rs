@@ -3,8 +3,9 @@
 
 use crate::arguments::Arguments;
 use crate::array::Array;
+use crate::by_class::memory_of;
 use crate::call::Served;
-use crate::context::{self, Shared};
+use crate::context::{self, Shared, Stack};
 use crate::create::copy_into;
 use crate::error::value_error;
 use crate::foreign::copied;
@@ -19,6 +20,7 @@ use crate::ufunc::Ufunc;
 use bh_bytecode::{DType, Truth, View};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 /// The part of a function's row about calls that NumPy computes immediately.
@@ -43,6 +45,8 @@ pub struct ByNumpy {
     drawn: Option<(Option<usize>, i64)>,
     /// Of sums of products: the most products of an element of each array. Texts are options, and a text comes before the arrays.
     products: Option<i64>,
+    /// Of functions that write to an argument: its place, and NumPy's function that shows the memory of an array.
+    changed: Option<(usize, Py<PyAny>)>,
     /// The method of NumPy's arrays that the function calls, or the function in C of a sum of products without named options.
     direct: Option<Py<PyAny>>,
 }
@@ -56,7 +60,8 @@ const STACKED: i64 = 1 << 11;
 /// The deepest nesting of lists that are looked into.
 const DEEPEST: usize = 4;
 
-/// The function of Python that makes arrays of bh of those in what NumPy returned, given whether nobody else refers to that.
+/// The function of Python that makes arrays of bh of those in what NumPy returned, given whether nobody else refers to that,
+/// and the stack where they belong.
 static LIFT: OnceLock<Py<PyAny>> = OnceLock::new();
 
 /// Makes known what lifts results that are not little arrays.
@@ -93,6 +98,7 @@ impl ByNumpy {
             return Ok(None);
         }
         let mut shown = Vec::with_capacity(arguments.all().len());
+        let home = Home::default();
         for (place, object) in arguments.all().iter().enumerate() {
             let object = object.bind(py);
             let may_be_array = match place.checked_sub(unnamed) {
@@ -100,7 +106,8 @@ impl ByNumpy {
                 Some(place) => arguments.name(place).is_some_and(|name| is_operand(&name)),
             };
             let one = match may_be_array {
-                true => self.operand(object, 0)?,
+                _ if self.changed.as_ref().is_some_and(|changed| changed.0 == place) => self.target(&arguments)?,
+                true => self.operand(object, 0, &home)?,
                 false => self.is_option(object).then(|| object.clone()),
             };
             let Some(one) = one else { return Ok(None) };
@@ -116,12 +123,18 @@ impl ByNumpy {
             // A view of the copy has to be one of the array.
             return Ok(None);
         }
-        lifted(result).map(Some)
+        lifted(result, home.context(py)?).map(Some)
     }
 
-    /// An operand as NumPy's function gets it. `None` if it is none that is little and has been computed.
-    fn operand<'py>(&self, object: &Bound<'py, PyAny>, depth: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+    /// An operand as NumPy's function gets it. `None` if it is none that is little and has been computed. `home` learns of its stack.
+    fn operand<'py>(
+        &self,
+        object: &Bound<'py, PyAny>,
+        depth: usize,
+        home: &Home,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         if let Ok(array) = object.cast_exact::<Array>() {
+            home.meet(array.get().context);
             let is_stack = self.in_process && array.get().view.rank() > 2;
             return shown(array, if is_stack { STACKED.min(self.most) } else { self.most });
         }
@@ -130,7 +143,7 @@ impl ByNumpy {
             return Ok((self.takes_hosts && count <= self.most).then(|| object.clone()));
         }
         if is_sequence(object) {
-            return self.sequence(object, depth);
+            return self.sequence(object, depth, home);
         }
         if let Ok(ufunc) = object.cast::<Ufunc>() {
             return Ok(Some(ufunc.get().numpy(object.py()).clone()));
@@ -138,8 +151,33 @@ impl ByNumpy {
         Ok(self.is_option(object).then(|| object.clone()))
     }
 
+    /// The memory of the array that the function writes to. `None` if that is not little or not computed, or if another argument shows it.
+    fn target<'py>(&self, arguments: &Arguments<'_, 'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = arguments.py();
+        let Some((place, show)) = &self.changed else { return Ok(None) };
+        let arrays = || arguments.all().iter().filter_map(|object| object.bind(py).cast_exact::<Array>().ok());
+        let target = arguments.unnamed().get(*place).and_then(|object| object.bind(py).cast_exact::<Array>().ok());
+        let Some(target) = target else { return Ok(None) };
+        let this = target.get();
+        // NumPy's functions refuse memory that is read-only, but for `ufunc.at`.
+        let may_write = this.is_writeable() || *place == 0;
+        let fits = may_write && !this.is_scalar() && !this.warns() && this.view.is_injective();
+        if !fits || arrays().any(|other| !other.is(target) && other.get().shares_memory(this)) {
+            return Ok(None);
+        }
+        if arrays().filter(|other| other.is(target)).count() > 1 {
+            return Ok(None);
+        }
+        memory_of(show.bind(py), target)
+    }
+
     /// A list or a tuple, in which arrays are replaced.
-    fn sequence<'py>(&self, object: &Bound<'py, PyAny>, depth: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn sequence<'py>(
+        &self,
+        object: &Bound<'py, PyAny>,
+        depth: usize,
+        home: &Home,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         if depth == DEEPEST || object.len()? as i64 > self.most.min(MOST) {
             return Ok(None);
         }
@@ -148,7 +186,7 @@ impl ByNumpy {
         }
         let mut parts = Vec::new();
         for part in object.try_iter()? {
-            let Some(part) = self.operand(&part?, depth + 1)? else { return Ok(None) };
+            let Some(part) = self.operand(&part?, depth + 1, home)? else { return Ok(None) };
             parts.push(part);
         }
         Ok(Some(match object.is_exact_instance_of::<PyList>() {
@@ -169,21 +207,41 @@ impl ByNumpy {
     }
 }
 
-/// A universal function of two operands of which NumPy's has the same bits, on arrays that are little and computed, in C's order, beside
-/// others and numbers. The table of types cannot serve such calls: errors of powers of whole numbers depend on their values, for example.
-/// `None` for other calls.
-pub fn of_two<'py>(ufunc: &Ufunc, [a, b]: [&Bound<'py, PyAny>; 2]) -> Served<'py> {
-    let py = a.py();
-    let is_served = ufunc.agrees() != Agrees::Never && crate::shortcut::taken() && asked_by_program(py);
-    let (Some(first), Some(second)) = (Some(a).filter(|_| is_served).and_then(Kind::of), Kind::of(b)) else {
-        return Ok(None);
-    };
-    let is_whole = first.is_whole && second.is_whole;
-    if !(first.is_array || second.is_array) || ufunc.agrees() == Agrees::OnWhole && !is_whole {
+/// The stack of the first array among the operands of a call, where its results belong.
+#[derive(Default)]
+pub struct Home(Cell<Option<Shared>>);
+
+impl Home {
+    pub fn meet(&self, context: Shared) {
+        self.0.set(self.0.get().or(Some(context)));
+    }
+
+    /// That stack, or the one of new arrays.
+    pub fn context(&self, py: Python<'_>) -> PyResult<Shared> {
+        self.0.get().map_or_else(|| context::current(py), Ok)
+    }
+}
+
+/// A universal function of one or two operands of which NumPy's has the same bits, on arrays that are little and computed, in C's order,
+/// beside others and numbers. The table of types cannot serve such calls: errors of powers of whole numbers depend on their values, for
+/// example. `None` for other calls.
+pub fn of_few<'py, const N: usize>(py: Python<'py>, ufunc: &Ufunc, operands: [&Bound<'py, PyAny>; N]) -> Served<'py> {
+    if ufunc.agrees() == Agrees::Never || !crate::shortcut::taken() || !asked_by_program(py) {
         return Ok(None);
     }
-    let (Some(a), Some(b)) = (first.shown(a)?, second.shown(b)?) else { return Ok(None) };
-    lifted(ufunc.numpy(py).call1((a, b))?).map(Some)
+    let kinds = operands.map(Kind::of);
+    if kinds.iter().any(Option::is_none) {
+        return Ok(None);
+    }
+    let known = || kinds.iter().flatten();
+    let agrees = ufunc.agrees() == Agrees::OnReal || known().all(|kind| kind.is_whole);
+    let Some(home) = known().find_map(|kind| kind.home).filter(|_| agrees) else { return Ok(None) };
+    let mut given = Vec::with_capacity(N);
+    for (kind, object) in known().zip(operands) {
+        let Some(one) = kind.shown(object)? else { return Ok(None) };
+        given.push(one);
+    }
+    lifted(ufunc.numpy(py).call1(PyTuple::new(py, given)?)?, home).map(Some)
 }
 
 /// Which operands NumPy's universal function makes the same bits of.
@@ -198,10 +256,10 @@ impl Agrees {
     /// Of the function of this name.
     pub fn of(name: &str) -> Agrees {
         // Those of the second lines are compositions here, so a call costs many operations.
-        const REAL: &str = "add subtract multiply divide equal not_equal less less_equal greater greater_equal \
-            copysign heaviside logical_and logical_or logical_xor nextafter";
-        const WHOLE: &str = "power floor_divide remainder left_shift right_shift bitwise_and bitwise_or bitwise_xor \
-            divmod fmax fmin gcd lcm";
+        const REAL: &str = "add subtract multiply divide floor_divide remainder equal not_equal less less_equal greater greater_equal \
+            copysign divmod heaviside logical_and logical_or logical_xor modf nextafter spacing";
+        const WHOLE: &str = "power left_shift right_shift bitwise_and bitwise_or bitwise_xor \
+            bitwise_count fmax fmin gcd lcm";
         let is_among = |names: &str| names.split(' ').any(|known| known == name);
         match () {
             () if is_among(REAL) => Agrees::OnReal,
@@ -211,10 +269,11 @@ impl Agrees {
     }
 }
 
-/// The kind of an operand of [`of_two`].
+/// The kind of an operand of [`of_few`].
 #[derive(Clone, Copy)]
 struct Kind {
-    is_array: bool,
+    /// The stack of an array.
+    home: Option<Shared>,
     is_whole: bool,
 }
 
@@ -224,11 +283,11 @@ impl Kind {
         if let Ok(array) = object.cast_exact::<Array>() {
             let this = array.get();
             let fits = !this.dtype.is_complex() && !this.is_scalar() && this.view.is_contiguous();
-            return fits.then_some(Kind { is_array: true, is_whole: this.dtype.is_int() });
+            return fits.then_some(Kind { home: Some(this.context), is_whole: this.dtype.is_int() });
         }
         let is_whole = object.is_exact_instance_of::<PyInt>() || object.is_exact_instance_of::<PyBool>();
         let is_number = is_whole || object.is_exact_instance_of::<PyFloat>();
-        is_number.then_some(Kind { is_array: false, is_whole })
+        is_number.then_some(Kind { home: None, is_whole })
     }
 
     /// The operand as NumPy's function gets it.
@@ -332,7 +391,7 @@ fn axes_in_memory(view: &View) -> Option<Vec<usize>> {
 
 /// A copy of an array of at most `most` elements, as one of NumPy with the same order of dimensions in memory. `None` if its data is
 /// not computed yet.
-fn shown<'py>(array: &Bound<'py, Array>, most: i64) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub fn shown<'py>(array: &Bound<'py, Array>, most: i64) -> PyResult<Option<Bound<'py, PyAny>>> {
     let (py, this) = (array.py(), array.get());
     if !is_plain(this) || this.view.is_empty() || this.len() > most.min(MOST) {
         return Ok(None);
@@ -398,33 +457,33 @@ fn truths_into(from: Strided<'_>, in_memory: bool, to: *mut u8) {
     }
 }
 
-/// NumPy's result, with arrays of bh in the places of its arrays.
-fn lifted(result: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+/// NumPy's result, with arrays of bh on a stack in the places of its arrays.
+pub fn lifted<'py>(result: Bound<'py, PyAny>, home: Shared) -> PyResult<Bound<'py, PyAny>> {
     let py = result.py();
     if let Some(host) = HostArray::of(&result) {
         // A part of a larger array stays one.
-        let copy = if host.is_plain() { copied(context::current(py)?, &result) } else { None };
+        let copy = if host.is_plain() { copied(home, &result) } else { None };
         return match copy {
             Some(array) => Ok(array.into_any()),
             None => {
                 let is_alone = host.is_alone();
-                lifted_by_python(result, is_alone)
+                lifted_by_python(result, is_alone, home)
             }
         };
     }
     if let Ok(parts) = result.cast_exact::<PyTuple>() {
-        let parts = parts.iter().map(lifted).collect::<PyResult<Vec<_>>>()?;
+        let parts = parts.iter().map(|part| lifted(part, home)).collect::<PyResult<Vec<_>>>()?;
         return Ok(PyTuple::new(py, parts)?.into_any());
     }
     if let Ok(parts) = result.cast::<PyTuple>()
         && result.hasattr(intern!(py, "_fields"))?
     {
-        let parts = parts.iter().map(lifted).collect::<PyResult<Vec<_>>>()?;
+        let parts = parts.iter().map(|part| lifted(part, home)).collect::<PyResult<Vec<_>>>()?;
         return result.get_type().call1(PyTuple::new(py, parts)?);
     }
     let has_parts =
         result.is_instance_of::<PyTuple>() || result.is_instance_of::<PyList>() && !holds_only_numbers(&result)?;
-    if has_parts { lifted_by_python(result, false) } else { Ok(result) }
+    if has_parts { lifted_by_python(result, false, home) } else { Ok(result) }
 }
 
 /// Are there only numbers in a list, also in lists in it?
@@ -439,9 +498,9 @@ fn holds_only_numbers(list: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(true)
 }
 
-fn lifted_by_python(result: Bound<'_, PyAny>, is_alone: bool) -> PyResult<Bound<'_, PyAny>> {
+fn lifted_by_python<'py>(result: Bound<'py, PyAny>, is_alone: bool, home: Shared) -> PyResult<Bound<'py, PyAny>> {
     match LIFT.get() {
-        Some(lift) => lift.bind(result.py()).call1((&result, is_alone)),
+        Some(lift) => lift.bind(result.py()).call1((&result, is_alone, Stack::of(home))),
         None => Ok(result),
     }
 }

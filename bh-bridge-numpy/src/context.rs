@@ -343,6 +343,11 @@ impl Stack {
 }
 
 impl Stack {
+    /// The stack of a context.
+    pub fn of(context: Shared) -> Stack {
+        Stack { context }
+    }
+
     /// The context of this stack.
     pub fn context(&self) -> Shared {
         self.context

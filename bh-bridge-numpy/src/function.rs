@@ -1,6 +1,7 @@
 //! Functions of the package whose common calls on computed data are served without Python.
 
 use crate::arguments::{self, Arguments, EntryPoint};
+use crate::by_class::Asking;
 use crate::by_numpy::ByNumpy;
 use crate::call::{Call, Served};
 use crate::ufunc::Ufunc;
@@ -106,7 +107,7 @@ const SERVERS: [(&str, Server); 87] = [
 ];
 
 /// Methods of arrays by name, besides functions that are methods, too.
-const METHODS: [(&str, Server); 10] = [
+const METHODS: [(&str, Server); 11] = [
     ("item", crate::element::item),
     ("astype", crate::shape::astype),
     ("flatten", crate::shape::flatten),
@@ -117,6 +118,7 @@ const METHODS: [(&str, Server); 10] = [
     ("conjugate", crate::whole::conjugate),
     ("tobytes", crate::dump::tobytes),
     ("tolist", crate::dump::tolist),
+    ("transpose", crate::shape::transpose_method),
 ];
 
 static METHOD: OnceLock<Py<PyAny>> = OnceLock::new();
@@ -137,6 +139,7 @@ pub struct Function {
     python: Py<PyAny>,
     ufunc: Option<Py<Ufunc>>,
     by_numpy: Option<ByNumpy>,
+    asking: Option<Asking>,
     /// How many of the leading arguments may be arrays, and so lists of numbers.
     lists: usize,
     /// As an attribute of a class, does it become a method of the instances?
@@ -220,14 +223,13 @@ impl Function {
         {
             return Ok(Some(result));
         }
-        if self.lists == 0 {
-            return Ok(None);
+        if self.lists > 0 {
+            let count = self.lists.min(arguments.unnamed().len());
+            if let Some(all) = crate::foreign::of_lists(py, crate::context::current(py)?, arguments.all(), count) {
+                return (self.serve)(&Call { arguments: arguments.with(&all), ufunc });
+            }
         }
-        let count = self.lists.min(arguments.unnamed().len());
-        match crate::foreign::of_lists(py, crate::context::current(py)?, arguments.all(), count) {
-            Some(all) => (self.serve)(&Call { arguments: arguments.with(&all), ufunc }),
-            None => Ok(None),
-        }
+        self.asking.as_ref().map_or(Ok(None), |asking| asking.serve(arguments))
     }
 }
 
@@ -245,7 +247,7 @@ impl Method {
         lists: usize,
     ) -> PyResult<PyClassInitializer<Method>> {
         let serve = name.map_or(Ok(nothing as Server), |name| server(&[&METHODS, &SERVERS], name))?;
-        let function = Function { entry: ENTRY, serve, python, ufunc, by_numpy, lists, binds: true };
+        let function = Function { entry: ENTRY, serve, python, ufunc, by_numpy, asking: None, lists, binds: true };
         Ok(PyClassInitializer::from(function).add_subclass(Method))
     }
 }
@@ -253,9 +255,9 @@ impl Method {
 #[pymethods]
 impl Function {
     /// The function `name`, whose other calls go to `python`; without a name, `by_numpy` alone serves calls. The first `lists`
-    /// arguments may be lists of numbers.
+    /// arguments may be lists of numbers. `asking`: NumPy's function, if that asks classes of arguments what to do.
     #[new]
-    #[pyo3(signature = (name, python, ufunc=None, binds=true, by_numpy=None, lists=0))]
+    #[pyo3(signature = (name, python, ufunc=None, binds=true, by_numpy=None, lists=0, asking=None))]
     fn new(
         name: Option<&str>,
         python: Py<PyAny>,
@@ -263,9 +265,11 @@ impl Function {
         binds: bool,
         by_numpy: Option<ByNumpy>,
         lists: usize,
+        asking: Option<Py<PyAny>>,
     ) -> PyResult<Function> {
         let serve = name.map_or(Ok(nothing as Server), |name| server(&[&SERVERS], name))?;
-        Ok(Function { entry: ENTRY, serve, python, ufunc, by_numpy, lists, binds })
+        let asking = asking.map(Asking::new);
+        Ok(Function { entry: ENTRY, serve, python, ufunc, by_numpy, asking, lists, binds })
     }
 
     /// Calls of the older form.
@@ -316,7 +320,7 @@ fn served() -> (Vec<&'static str>, Vec<&'static str>) {
 
 /// Has functions called without tuples of their arguments.
 fn enter(py: Python<'_>) -> PyResult<()> {
-    let example = Bound::new(py, Function::new(None, py.None(), None, false, None, 0)?)?;
+    let example = Bound::new(py, Function::new(None, py.None(), None, false, None, 0, None)?)?;
     let offset = (&raw const example.get().entry).addr() - example.as_ptr().addr();
     let functions = py.get_type::<Function>();
     arguments::enter(&functions, &functions, offset, false)?;

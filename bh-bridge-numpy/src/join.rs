@@ -40,8 +40,12 @@ fn numbers_of_type<'py>(beside: &Array, list: &Bound<'py, PyAny>) -> Option<Boun
     }
 }
 
-/// More arrays than this are joined by Python, which waits for their data if it can.
+/// More arrays than this are joined by NumPy, where their data is in the memory of this process, as each takes a kernel.
 const MANY: usize = 256;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("MANY_JOINED", MANY)
+}
 
 /// Joins what `views` makes of the arrays of a list, with the dimension along which they are joined.
 fn join<'py>(

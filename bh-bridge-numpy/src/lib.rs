@@ -12,6 +12,7 @@ mod assemble;
 mod attributes;
 mod blocks;
 mod buffer;
+mod by_class;
 mod by_numpy;
 mod call;
 mod called;
@@ -82,6 +83,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     ufunc::register(module)?;
     advanced::register(module)?;
     blocks::register(module)?;
+    by_class::register(module)?;
     by_numpy::register(module)?;
     context::register(module)?;
     number::register(module)?;
@@ -91,6 +93,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     record::register(module)?;
     report::register(module)?;
     jit::register(module)?;
+    join::register(module)?;
     derive::register(module)?;
     members::register(module)?;
     part::register(module)?;

@@ -1,6 +1,7 @@
 //! Arithmetic operators of arrays.
 
 use crate::array::Array;
+use crate::by_class;
 use crate::foreign;
 use crate::scalar::give;
 use crate::ufunc::Ufunc;
@@ -38,6 +39,9 @@ struct Operators {
     sqrt: Py<Ufunc>,
     reciprocal: Py<Ufunc>,
     square: Py<Ufunc>,
+    exp: Py<Ufunc>,
+    exp2: Py<Ufunc>,
+    log1p: Py<Ufunc>,
     maximum: Py<Ufunc>,
     minimum: Py<Ufunc>,
     divmod: Py<PyAny>,
@@ -88,6 +92,9 @@ fn set_operators(functions: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         sqrt: ufunc("sqrt")?,
         reciprocal: ufunc("reciprocal")?,
         square: ufunc("square")?,
+        exp: ufunc("exp")?,
+        exp2: ufunc("exp2")?,
+        log1p: ufunc("log1p")?,
         maximum: ufunc("maximum")?,
         minimum: ufunc("minimum")?,
         divmod: object("divmod")?,
@@ -124,6 +131,36 @@ pub fn moments() -> PyResult<Moments<'static>> {
     Ok(Moments { add, subtract, multiply, divide })
 }
 
+/// The functions that logarithms of sums are composed of.
+pub struct Logarithms<'a> {
+    pub add: &'a Ufunc,
+    pub subtract: &'a Ufunc,
+    pub multiply: &'a Ufunc,
+    pub absolute: &'a Ufunc,
+    pub negative: &'a Ufunc,
+    pub maximum: &'a Ufunc,
+    pub equal: &'a Ufunc,
+    pub exp: &'a Ufunc,
+    pub exp2: &'a Ufunc,
+    pub log1p: &'a Ufunc,
+}
+
+pub fn logarithms() -> PyResult<Logarithms<'static>> {
+    let all = operators()?;
+    Ok(Logarithms {
+        add: all.add.get(),
+        subtract: all.subtract.get(),
+        multiply: all.multiply.get(),
+        absolute: all.absolute.get(),
+        negative: all.negative.get(),
+        maximum: all.maximum.get(),
+        equal: all.equal.get(),
+        exp: all.exp.get(),
+        exp2: all.exp2.get(),
+        log1p: all.log1p.get(),
+    })
+}
+
 type Any<'py> = Bound<'py, PyAny>;
 
 #[inline]
@@ -146,7 +183,10 @@ fn binary<'py>(ufunc: &Py<Ufunc>, a: &Any<'py>, b: &Any<'py>) -> PyResult<Any<'p
     {
         return give(py, result);
     }
-    match crate::by_numpy::of_two(ufunc.get(), [a, b])? {
+    if let Some(result) = crate::by_numpy::of_few(py, ufunc.get(), [a, b])? {
+        return Ok(result);
+    }
+    match by_class::operator(ufunc.get(), a, b)? {
         Some(result) => Ok(result),
         None => operators()?.binary.bind(py).call1((ufunc, a, b)),
     }

@@ -14,7 +14,10 @@ struct NumpyTypes {
     scalars: Vec<Py<PyAny>>,
     /// NumPy's marker for an argument that is not given (`numpy._NoValue`).
     no_value: Py<PyAny>,
-    array: Py<PyAny>,
+    array: Py<PyType>,
+    memmap: Py<PyType>,
+    /// The class of types of elements.
+    dtype: Py<PyType>,
 }
 
 static NUMPY: OnceLock<NumpyTypes> = OnceLock::new();
@@ -33,8 +36,9 @@ fn numpy(py: Python<'_>) -> PyResult<&'static NumpyTypes> {
     let named = |name: &str| -> PyResult<Py<PyAny>> { Ok(module.getattr("dtype")?.call1((name,))?.unbind()) };
     let long_long = [named("q")?, named("Q")?];
     let no_value = module.getattr("_NoValue")?.unbind();
-    let array = module.getattr("ndarray")?.unbind();
-    Ok(NUMPY.get_or_init(|| NumpyTypes { dtypes, long_long, scalars, no_value, array }))
+    let class = |name: &str| -> PyResult<Py<PyType>> { Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind()) };
+    let (array, memmap, dtype) = (class("ndarray")?, class("memmap")?, class("dtype")?);
+    Ok(NUMPY.get_or_init(|| NumpyTypes { dtypes, long_long, scalars, no_value, array, memmap, dtype }))
 }
 
 /// NumPy's object for an element type.
@@ -94,8 +98,23 @@ pub fn element_type(object: &Bound<'_, PyAny>) -> Option<DType> {
 }
 
 /// NumPy's class of arrays.
-pub fn numpy_array(py: Python<'_>) -> PyResult<&Py<PyAny>> {
+pub fn numpy_array(py: Python<'_>) -> PyResult<&Py<PyType>> {
     Ok(&numpy(py)?.array)
+}
+
+/// Is it an instance of a class derived from NumPy's arrays, which decides what functions do?
+pub fn is_derived(object: &Bound<'_, PyAny>) -> bool {
+    let Ok(known) = numpy(object.py()) else { return false };
+    let class = object.get_type();
+    !class.is(&known.array)
+        && !class.is(&known.memmap)
+        && object.is_instance(known.array.bind(object.py())).unwrap_or(false)
+}
+
+/// Is it one of NumPy's types of elements, of any kind?
+pub fn is_dtype(object: &Bound<'_, PyAny>) -> bool {
+    let py = object.py();
+    numpy(py).is_ok_and(|known| object.is_instance(known.dtype.bind(py)).unwrap_or(false))
 }
 
 /// NumPy's object for an argument that is not given.

@@ -35,13 +35,22 @@ impl Array {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         if keywords.is_none_or(|keywords| keywords.is_empty()) && method.eq(intern!(py, "__call__"))? {
-            if let Some(result) = served(function, inputs)? {
+            let known = known(function)?;
+            if let Some(known) = &known
+                && let Some(result) = served(known.get(), inputs)?
+            {
                 return give(py, result);
             }
             if let (2, true) = (inputs.len(), function.is(matmul(py)?))
                 && let Some(result) = product(py, "matmul", &inputs.get_item(0)?, &inputs.get_item(1)?)?
             {
                 return give(py, result);
+            }
+            let operands: Vec<_> = inputs.iter().map(Bound::unbind).collect();
+            if let Some(known) = &known
+                && let Some(result) = crate::by_class::universal(py, known.get(), &operands, false)?
+            {
+                return Ok(result);
             }
         }
         let all = [function, method].into_iter().cloned().chain(inputs.iter());
@@ -60,13 +69,16 @@ fn matmul(py: Python<'_>) -> PyResult<&'static Py<PyAny>> {
     Ok(MATMUL.get_or_init(|| function))
 }
 
-/// A call that the table of known calls serves.
-fn served(function: &Bound<'_, PyAny>, inputs: &Bound<'_, PyTuple>) -> PyResult<Option<Array>> {
-    let py = function.py();
+/// The universal function of bh's for one of NumPy's.
+fn known<'py>(function: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ufunc>>> {
     let Some(known) = UFUNCS.get() else { return Ok(None) };
-    let Some(ufunc) = known.bind(py).get_item(function)? else { return Ok(None) };
     // The class in Python completes the native one.
-    let ufunc = ufunc.cast::<Ufunc>()?;
+    Ok(known.bind(function.py()).get_item(function)?.map(Bound::cast_into::<Ufunc>).transpose()?)
+}
+
+/// A call that the table of known calls serves.
+fn served(ufunc: &Ufunc, inputs: &Bound<'_, PyTuple>) -> PyResult<Option<Array>> {
+    let py = inputs.py();
     let given = |place| inputs.get_item(place).map(Bound::unbind);
     let all = match inputs.len() {
         1 => [given(0)?, py.None()],
@@ -74,10 +86,10 @@ fn served(function: &Bound<'_, PyAny>, inputs: &Bound<'_, PyTuple>) -> PyResult<
         _ => return Ok(None),
     };
     let all = &all[..inputs.len()];
-    match ufunc.get().call_list(py, all)? {
+    match ufunc.call_list(py, all)? {
         Some(result) => Ok(Some(result)),
         None => match crate::foreign::arguments(py, all, None) {
-            Some(copies) => ufunc.get().call_list(py, &copies),
+            Some(copies) => ufunc.call_list(py, &copies),
             None => Ok(None),
         },
     }

@@ -206,6 +206,24 @@ fn assign<'py>(py: Python<'py>, target: &Bound<'py, Array>, value: &Bound<'py, P
     operate_into(py, target, "copy", vec![value.clone()], 0)
 }
 
+/// The operands on one stack: `home`, or that of the first array which has dimensions. Others move there.
+fn at_home<'py>(
+    mut operands: Vec<Bound<'py, PyAny>>,
+    home: Option<&Bound<'py, Array>>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let arrays = || operands.iter().filter_map(|operand| operand.cast_exact::<Array>().ok());
+    let has_dimensions = |array: &&Bound<'_, Array>| array.get().view.rank() > 0;
+    let Some(home) = home.or_else(|| arrays().find(has_dimensions)).or_else(|| arrays().next()).cloned() else {
+        return Ok(operands);
+    };
+    for operand in &mut operands {
+        if operand.cast_exact::<Array>().is_ok_and(|array| !std::ptr::eq(array.get().context, home.get().context)) {
+            *operand = operand.py().import("bh._array.conversion")?.call_method1("moved", (&*operand, &home))?;
+        }
+    }
+    Ok(operands)
+}
+
 /// Inputs of one context: arrays as they are, numbers as constants of the type `dtype`, which for index arrays and masks
 /// does not matter.
 fn inputs<'a>(operands: &'a [Bound<'_, PyAny>], dtype: DType) -> PyResult<(Vec<Input>, Vec<&'a Array>)> {
@@ -215,9 +233,6 @@ fn inputs<'a>(operands: &'a [Bound<'_, PyAny>], dtype: DType) -> PyResult<(Vec<I
         let wrong = || PyTypeError::new_err(format!("{operand} is no operand"));
         match classify(operand).ok_or_else(wrong)?.1 {
             Operand::Array(array) => {
-                if arrays.first().is_some_and(|first| !std::ptr::eq(first.context, array.context)) {
-                    return Err(PyValueError::new_err("the operands belong to different stacks"));
-                }
                 all.push(Input::Array(array.id()));
                 arrays.push(array);
             }
@@ -260,7 +275,7 @@ fn unfit(operands: &[Bound<'_, PyAny>]) -> Option<PyErr> {
 #[pyfunction]
 #[pyo3(signature = (opcode, operands, param=0))]
 fn operate<'py>(py: Python<'py>, opcode: &str, operands: Vec<Bound<'py, PyAny>>, param: u16) -> PyResult<Array> {
-    let opcode = opcode_named(opcode)?;
+    let (opcode, operands) = (opcode_named(opcode)?, at_home(operands, None)?);
     let last = operands.iter().rev().find_map(|operand| operand.cast_exact::<Array>().ok());
     let last = last.ok_or_else(|| PyTypeError::new_err("at least one operand must be an array"))?.borrow();
     let (mut all, arrays) = inputs(&operands, last.dtype)?;
@@ -296,12 +311,9 @@ fn operate_into<'py>(
     operands: Vec<Bound<'py, PyAny>>,
     param: u16,
 ) -> PyResult<()> {
-    let opcode = opcode_named(opcode)?;
+    let (opcode, operands) = (opcode_named(opcode)?, at_home(operands, Some(target))?);
     let target = target.borrow();
-    let (all, arrays) = inputs(&operands, target.dtype)?;
-    if arrays.first().is_some_and(|first| !std::ptr::eq(first.context, target.context)) {
-        return Err(PyValueError::new_err("the operands belong to different stacks"));
-    }
+    let (all, _) = inputs(&operands, target.dtype)?;
     let id = target.current(py)?;
     let record = |place: Location<'_>| target.context.recorder.operate(opcode, param, id, &all, place);
     with_location(py, record).map_err(exception)?;
@@ -344,14 +356,14 @@ fn extension<'py>(
     outs: Vec<Bound<'py, Array>>,
     operands: Vec<Bound<'py, PyAny>>,
 ) -> PyResult<()> {
-    let first = outs.first().ok_or_else(|| PyValueError::new_err("there must be an output"))?.borrow();
-    let (all, arrays) = inputs(&operands, first.dtype)?;
+    let first = outs.first().ok_or_else(|| PyValueError::new_err("there must be an output"))?;
+    let (operands, first) = (at_home(operands, Some(first))?, first.borrow());
+    let (all, _) = inputs(&operands, first.dtype)?;
     let targets = outs.iter().map(|out| out.borrow().current(py)).collect::<PyResult<Vec<ArrayId>>>()?;
     let recorder = &first.context.recorder;
     let opcode = detached(py, || recorder.extension(name)).map_err(exception)?;
     let record = |place: Location<'_>| recorder.call_extension(opcode, &targets, &all, place);
     let recorded = with_location(py, record).map_err(exception);
-    drop(arrays);
     recorded?;
     outs.iter().try_for_each(|out| out.borrow().written(py))
 }

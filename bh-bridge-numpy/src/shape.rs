@@ -135,6 +135,27 @@ fn dimension(view: &View, axis: &Bound<'_, PyAny>) -> Option<usize> {
     usize::try_from(axis).ok().filter(|axis| *axis < view.rank())
 }
 
+/// The dimensions in an order, which is that of the arguments, or of the only one; in reverse without one.
+pub fn transpose_method<'py>(call: &Call<'_, 'py>) -> Served<'py> {
+    let py = call.py();
+    let Some([from, axes @ ..]) = call.unnamed().filter(|all| all.len() > 1) else { return transpose(call) };
+    let Some(from) = array(from.bind(py)).filter(|from| !from.get().is_scalar()) else { return Ok(None) };
+    let view = &from.get().view;
+    let axes: Vec<_> = match axes {
+        [one] if one.bind(py).cast_exact::<PyTuple>().is_ok() => one.bind(py).try_iter()?.collect::<PyResult<_>>()?,
+        _ => axes.iter().map(|axis| axis.bind(py).clone()).collect(),
+    };
+    let Some(places) = axes.iter().map(|axis| dimension(view, axis)).collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    if places.len() != view.rank() || (0..view.rank()).any(|place| !places.contains(&place)) {
+        return Ok(None);
+    }
+    let shape: Vec<i64> = places.iter().map(|&place| view.shape()[place]).collect();
+    let stride: Vec<i64> = places.iter().map(|&place| view.stride()[place]).collect();
+    derived(from, made(view.start(), &shape, &stride).map_err(value_error)?)
+}
+
 /// Two dimensions exchanged.
 pub fn swapaxes<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some([from, one, other]) = call.plain() else { return Ok(None) };

@@ -3,7 +3,9 @@
 
 use crate::arguments::{self, Arguments, EntryPoint};
 use crate::array::Array;
+use crate::by_class;
 use crate::by_numpy::{self, Agrees};
+use crate::composed::{Composition, composed};
 use crate::context::Shared;
 use crate::error::{exception, value_error};
 use crate::fold::{Description, Folds, Given, plain_fold};
@@ -21,7 +23,7 @@ use bh_recorder::{Input, Known, Location};
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use std::f64::consts::PI;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -136,22 +138,26 @@ pub struct Ufunc {
     numpy: Py<PyAny>,
     table: Box<[AtomicU64]>,
     folds: Folds,
-    /// Is it the one composed function that is served?
-    is_hypot: bool,
+    /// How the function is composed, if that is served.
+    composition: Option<Composition>,
     /// Where NumPy's has the same bits.
     agrees: Agrees,
+    /// The method by which the second operand of the function's operator says what the result is.
+    reflected: Option<Py<PyString>>,
 }
 
 #[pymethods]
 impl Ufunc {
-    /// A function of `inputs` inputs, without known calls, and NumPy's.
+    /// A function of `inputs` inputs, without known calls, and NumPy's; and the reflected method of its operator, if it has one.
     #[new]
-    fn new(inputs: usize, numpy: Bound<'_, PyAny>) -> PyResult<Ufunc> {
+    #[pyo3(signature = (inputs, numpy, reflected=None))]
+    fn new(inputs: usize, numpy: Bound<'_, PyAny>, reflected: Option<Py<PyString>>) -> PyResult<Ufunc> {
         let size = if inputs <= INPUTS { 1 << (4 * inputs) } else { 0 };
         let table = (0..size).map(|_| AtomicU64::new(0)).collect();
         let name = numpy.getattr("__name__")?.extract::<String>()?;
-        let (is_hypot, agrees) = (name == "hypot", Agrees::of(&name));
-        Ok(Ufunc { entry: ENTRY, inputs, numpy: numpy.unbind(), table, folds: Folds::default(), is_hypot, agrees })
+        let (composition, agrees) = (Composition::of(&name), Agrees::of(&name));
+        let (numpy, folds) = (numpy.unbind(), Folds::default());
+        Ok(Ufunc { entry: ENTRY, inputs, numpy, table, folds, composition, agrees, reflected })
     }
 
     /// Folds the elements along axes with the function.
@@ -223,6 +229,11 @@ impl Ufunc {
         self.numpy.bind(py)
     }
 
+    /// The method by which the second operand of the function's operator says what the result is.
+    pub fn reflected(&self) -> Option<&Py<PyString>> {
+        self.reflected.as_ref()
+    }
+
     /// Where NumPy's function has the same bits.
     pub fn agrees(&self) -> Agrees {
         self.agrees
@@ -240,14 +251,21 @@ impl Ufunc {
             if let Some(result) = this.call_list(py, all)? {
                 return give(py, result);
             }
-            if let Some(copies) = crate::foreign::arguments(py, all, crate::context::current(py).ok())
-                && let Some(result) = this.call_list(py, &copies)?
+            let copies = crate::foreign::arguments(py, all, crate::context::current(py).ok());
+            if let Some(copies) = &copies
+                && let Some(result) = this.call_list(py, copies)?
             {
                 return give(py, result);
             }
-            if let [a, b] = all
-                && let Some(result) = by_numpy::of_two(this, [a.bind(py), b.bind(py)])?
-            {
+            let by_numpy = match copies.as_deref().unwrap_or(all) {
+                [a] => by_numpy::of_few(py, this, [a.bind(py)])?,
+                [a, b] => by_numpy::of_few(py, this, [a.bind(py), b.bind(py)])?,
+                _ => None,
+            };
+            if let Some(result) = by_numpy {
+                return Ok(result);
+            }
+            if let Some(result) = by_class::universal(py, this, all, true)? {
                 return Ok(result);
             }
         } else if all.len() + named == this.inputs + 1 {
@@ -286,9 +304,9 @@ impl Ufunc {
         arguments: [&Bound<'py, PyAny>; N],
     ) -> PyResult<Option<Array>> {
         let Some(call) = self.prepare(py, arguments)? else {
-            let is_served = self.is_hypot && !warning::errors_asked();
-            let composed = if is_served { crate::composed::hypot(arguments[0], arguments[N - 1]) } else { None };
-            return Ok(composed);
+            let composition = self.composition.filter(|_| !warning::errors_asked() && crate::shortcut::taken());
+            let composed = composition.map(|composition| composed(composition, [arguments[0], arguments[N - 1]]));
+            return composed.unwrap_or(Ok(None));
         };
         let sign = call.entry.sign;
         let result = call.record_new(py)?;

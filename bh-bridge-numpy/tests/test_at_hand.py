@@ -81,6 +81,28 @@ CALLS = {
     "ptp": lambda np, a, b, i: (np.ptp(a), np.ptp(np.stack([a, b]), axis=0), np.ptp(i)),
     "select": lambda np, a, b, i: (np.select([a > 0, b > 0], [a, b]), np.select([i > 2], [i], -1)),
     "unpackbits": lambda np, a, b, i: np.unpackbits(i.astype("u1"), count=11),
+    "all": lambda np, a, b, i: (np.all(a, where=b > 0), np.all(np.stack([a, b]), axis=0, where=i > 3), (i > 1).all(where=a > 0)),
+    "any": lambda np, a, b, i: (np.any(i, where=b > 0), np.any(np.stack([a, b]), axis=1, where=i > 3), (i > 7).any(where=a > 0)),
+    "copyto": lambda np, a, b, i: (in_place(np, a, np.copyto, b), in_place(np, a, np.copyto, 2.5, where=b > 0), in_place(np, a, np.copyto, i, where=i > 3)),
+    "diff": lambda np, a, b, i: (np.diff(a), np.diff(i, 2), np.diff(np.stack([a, b]), axis=0), np.diff(a > 0), np.diff(a, prepend=0.5, append=b)),
+    "fix": lambda np, a, b, i: (np.fix(a * 9), np.fix(-b * 0.1)),
+    "iscomplex": lambda np, a, b, i: (np.iscomplex(a), np.iscomplex(a + 1j * (i - 3))),
+    "isneginf": lambda np, a, b, i: np.isneginf(np.where(a > 0, -np.inf, np.where(b > 0, np.nan, np.inf))),
+    "isposinf": lambda np, a, b, i: (np.isposinf(np.where(a > 0, -np.inf, np.where(b > 0, np.nan, np.inf))), np.isposinf(i)),
+    "isreal": lambda np, a, b, i: (np.isreal(a), np.isreal(a + 1j * (i - 3))),
+    "nancumprod": lambda np, a, b, i: (np.nancumprod(np.where(a > 0.5, np.nan, a)), np.nancumprod(np.stack([a, b]), axis=0), np.nancumprod(i)),
+    "place": lambda np, a, b, i: (in_place(np, a, np.place, a > 0, b), in_place(np, i, np.place, i > 3, [1, 2])),
+    "polyadd": lambda np, a, b, i: (np.polyadd(a, b), np.polyadd([1.0, 2.0, 3.0], i)),
+    "polyder": lambda np, a, b, i: (np.polyder(a), np.polyder(np.append(a, b), 2)),
+    "polyint": lambda np, a, b, i: (np.polyint(a), np.polyint(i, 2, [3.0, 1.0])),
+    "polymul": lambda np, a, b, i: (np.polymul(i, i), np.polymul([2, 1], i)),
+    "polysub": lambda np, a, b, i: (np.polysub(a, b), np.polysub(i, [1.0, 2.0, 3.0])),
+    "put": lambda np, a, b, i: (in_place(np, a, np.put, [0, -1], [1.5, 2.5]), in_place(np, a, np.put, i, b, mode="wrap"), in_place(np, i, "put", i, 3, mode="clip")),
+    "put_along_axis": lambda np, a, b, i: (in_place(np, a, np.put_along_axis, np.argsort(b), b, 0), in_place(np, np.stack([a, b]), np.put_along_axis, np.array([[0], [0]]), 9.5, 1)),
+    "putmask": lambda np, a, b, i: (in_place(np, a, np.putmask, a > 0, b), in_place(np, i, np.putmask, i > 3, [1, 2])),
+    "sort_complex": lambda np, a, b, i: (np.sort_complex(a + 1j * b), np.sort_complex(i)),
+    "unwrap": lambda np, a, b, i: (np.unwrap(a * 9), np.unwrap(np.stack([a, b]) * 9, axis=0), np.unwrap(i, period=4)),
+    "vander": lambda np, a, b, i: (np.vander(a, 3), np.vander(i, increasing=True)),
 } | {
     name: lambda np, a, b, i, name=name: getattr(np, name)(a, b) for name in ("union1d", "intersect1d", "setdiff1d", "setxor1d")
 } | {
@@ -88,10 +110,11 @@ CALLS = {
 }  # fmt: skip
 
 
-def in_place(np, array, method, *arguments):
-    """A copy of an array after it was sorted."""
+def in_place(np, array, change, *arguments, **options):
+    """A copy of an array after a function, or a method of this name, has changed it."""
     made = np.array(array)
-    getattr(made, method)(*arguments)
+    result = getattr(made, change)(*arguments, **options) if isinstance(change, str) else change(made, *arguments, **options)
+    assert result is None
     return made
 
 
@@ -440,3 +463,106 @@ def test_folds_in_another_type(shortcuts, pending):
                 getattr(bh, name)(bh.ones(3), dtype=float)
     finally:
         bh._native.set_shortcuts(before)
+
+
+# Calls that NumPy computes, of little arrays, of larger ones, or of what bh cannot do.
+ELSEWHERE = {
+    "of two operands": lambda np, a, i: (np.copysign(a, -a), np.heaviside(a, 2.0), np.divmod(7, i + 1)),
+    "of vectors": lambda np, a, i: np.cross(a[:3], a[3:6]),
+    "tuples and lists": lambda np, a, i: (np.nonzero(i), np.histogram(a, 5), np.select([a > 0], [a]), np.block([[a, a]])),
+    "named results": lambda np, a, i: (np.unique_all(i), np.linalg.eigh(np.outer(a[:3], a[:3]))),
+    "pieces": lambda np, a, i: (np.append(a, [1.0]), np.tril(a.reshape(2, -1)), np.repeat(a, 2), a[[0, 1]], a[i]),
+    "sorted": lambda np, a, i: (np.sort(a), np.median(a.reshape(2, -1), axis=0), np.percentile(a, [30, 60])),
+    "matrices": lambda np, a, i: (np.linalg.inv(np.outer(a[:2], a[:2]) + np.diag(a[:2])), np.einsum("i,j->ij", a, a)),
+    "many arrays": lambda np, a, i: np.concatenate([a] * 300),
+    "left to NumPy": lambda np, a, i: (np.frexp(a), np.ldexp(a, i), np.ma.masked_array(a, a > 1) + a),
+}
+
+
+@pytest.mark.parametrize("count", [6, 1 << 15])
+@pytest.mark.parametrize("name", ELSEWHERE)
+@pytest.mark.parametrize("shortcuts", [True, False])
+def test_results_of_numpy_are_on_the_stack_of_the_operands(name, count, shortcuts, request):
+    if count > 6 and name == "matrices":
+        pytest.skip("too many products")
+    before = bh._numpy.fallback.mode("silent"), bh._native.set_shortcuts(shortcuts)
+    request.addfinalizer(lambda: (bh._numpy.fallback.mode(before[0]), bh._native.set_shortcuts(before[1])))
+    hosts = numpy.random.default_rng(4).normal(size=count), numpy.random.default_rng(5).integers(0, 6, count)
+    with bh.using("cpu-plain") as stack:
+        operands = [bh.array(host) for host in hosts]
+    assert stack.name != bh.ones(1)._stack
+
+    def check(result, expected):
+        if isinstance(expected, tuple):
+            assert len(result) == len(expected)
+            for pair in zip(result, expected):
+                check(*pair)
+        elif type(expected) is numpy.ndarray:
+            assert type(result) is bh.ndarray and result._stack == stack.name
+            numpy.testing.assert_allclose(result, expected, rtol=1e-9)
+
+    check(ELSEWHERE[name](bh, *operands), ELSEWHERE[name](numpy, *hosts))
+
+
+# Calls that change an array in its memory.
+CHANGES = {
+    "sort": lambda np, a, i: a.sort(),
+    "partition": lambda np, a, i: a.partition(1),
+    "put": lambda np, a, i: np.put(a, [1, 0], [7.5, 8.5]),
+    "putmask": lambda np, a, i: np.putmask(a, a > 1, 4.0),
+    "place": lambda np, a, i: np.place(a, a > 1, [4.0, 5.0]),
+    "copyto": lambda np, a, i: np.copyto(a, 3.0, where=a > 1),
+    "put_along_axis": lambda np, a, i: np.put_along_axis(a, np.array([1, 0]).reshape((2,) + (1,) * (a.ndim - 1)), 6.0, 0),
+    "add.at": lambda np, a, i: np.add.at(a, [0, 0, 1], 1.5),
+    "maximum.at": lambda np, a, i: np.maximum.at(a, [0, 0, 1], 1.5),
+    "multiply.at": lambda np, a, i: np.multiply.at(a, (i[:2] % 2,), 2.0),
+    "negative.at": lambda np, a, i: np.negative.at(a, [0, 0, 1]),
+    "of itself": lambda np, a, i: np.put(a, [0, 1], a),
+    "of what it shares": lambda np, a, i: np.copyto(a[1:], a[:-1]),
+    "at its own": lambda np, a, i: np.add.at(a, [1, 0, 1], a[:1] if a.ndim > 1 else a[0]),
+    "of another type": lambda np, a, i: np.put(a, [0], i[:1]),
+}
+PARTS = {
+    "all": lambda a: a, "every second": lambda a: a[::2], "backwards": lambda a: a[::-1], "turned": lambda a: a.T, "a row": lambda a: a.reshape(2, -1)[1],
+}  # fmt: skip
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize("shape", [(6,), (4, 3)])
+@pytest.mark.parametrize("state", ["computed", "recorded", "second stack", "read-only", "lent"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_arrays_are_changed_in_their_memory(name, state, shape):
+    for part in PARTS.values():
+        found = []
+        for np in (numpy, bh):
+            host, numbers = numpy.random.default_rng(8).normal(1, 1, shape), numpy.array([2, 1, 0])
+            with bh.using("cpu-plain") if state == "second stack" else contextlib.nullcontext():
+                whole, i = np.array(host), np.array(numbers)
+            if state == "recorded":
+                whole += np.ones(1 << 16)[:1]
+            shown = numpy.asarray(whole) if state == "lent" else None
+            a = part(whole)
+            if state == "read-only":
+                if name.endswith(".at") or name == "at its own":
+                    # NumPy writes to such memory.
+                    pytest.skip("see the test below")
+                a.flags.writeable = False
+            before = a * 2
+            try:
+                outcome = CHANGES[name](np, a, i)
+            except Exception as error:
+                outcome = type(error), str(error)
+            if state == "read-only" and outcome and name in ("of itself", "at its own", "of what it shares"):
+                # These are refused in other words.
+                outcome = outcome[0]
+            found.append((outcome, bits(a), bits(whole), bits(before), None if shown is None else bits(shown)))
+        assert found[0] == found[1], part
+
+
+def test_universal_functions_do_not_write_to_read_only_memory():
+    a = bh.arange(3.0)
+    a.flags.writeable = False
+    for call in (lambda: bh.add.at(a, [0], 1.0), lambda: bh.maximum.at(a, [0], 5.0), lambda: bh.negative.at(a, [1])):
+        with pytest.raises(ValueError, match="read-only"):
+            call()
+    assert a.tolist() == [0, 1, 2]

@@ -9,7 +9,7 @@ from .. import _native
 from .._array.conversion import astype, in_order, native, order_of
 from .._array.element_types import CODE
 from .._array.memory import in_process, ranks_of
-from .._numpy.fallback import Fallback, falls_back, lower, taken
+from .._numpy.fallback import Fallback, falls_back, lower, stack_of, taken
 from .._numpy.registry import FUNCTIONS
 from .._ufunc.axes import deliver
 from .products import Matrices, permutation, shaped, turned
@@ -38,7 +38,8 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
     if casting not in _CASTINGS:
         raise ValueError(f"casting must be one of {', '.join(_CASTINGS)}, not {casting!r}")
     if out is None and _are_little(operands[1:]) and (len(operands) > 2 or not _is_view(operands)):
-        return taken(np.einsum, lower(operands), {"dtype": dtype, "order": order, "casting": casting, "optimize": optimize})
+        options = {"dtype": dtype, "order": order, "casting": casting, "optimize": optimize}
+        return taken(np.einsum, lower(operands), options, stack_of(operands))
     subscripts, operands = _as_text(operands)
     arrays = [native(value) for value in operands]
     plan = _plan(subscripts, tuple([value.shape for value in arrays]))

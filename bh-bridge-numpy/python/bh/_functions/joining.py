@@ -12,13 +12,10 @@ from .._array.conversion import asanyarray, asarray, astype, decides, moved, nat
 from .._array.element_types import code_of
 from .._array.layout import axis_index, joint_order
 from .._numpy import immediate
-from .._numpy.fallback import Fallback, falls_back, lift, lower
+from .._numpy.fallback import Fallback, falls_back, lift, lower, stack_of
 from .manipulation import expand_dims, moveaxis, reshape
 
 ndarray = _native.ndarray
-
-# More arrays than this are joined by NumPy, where the data is in the memory of this process, as each takes a kernel.
-_MANY = 256
 
 
 def _joined_type(arrays, dtype, casting):
@@ -66,8 +63,9 @@ def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     shape[axis] = sum(value.shape[axis] for value in arrays)
     kind = _joined_type(arrays, out.dtype if out is not None else dtype, casting)
     if out is None:
-        if len(arrays) > _MANY and builtins.all(map(immediate.is_awaited, {value._stack for value in arrays})):
-            return lift(np.concatenate([immediate.lent(value) for value in arrays], axis, dtype=kind, casting="unsafe"))
+        if len(arrays) > _native.MANY_JOINED and builtins.all(map(immediate.is_awaited, {value._stack for value in arrays})):
+            joined = np.concatenate([immediate.lent(value) for value in arrays], axis, dtype=kind, casting="unsafe")
+            return lift(joined, stack_of(arrays[0]))
         if rank > 1 and not builtins.all(value._contiguous for value in arrays):
             axes = joint_order([value.shape for value in arrays], [value._stride for value in arrays])
             if axes != sorted(axes):

@@ -155,7 +155,9 @@ def _joined_at_once(numpys, original, key):
         shown = tuple(immediate.moved(part) for part in parts)
     except immediate.Later:
         return None
-    return None if any(type(part) in (str, type(None)) for part in parts) else fallback.lift(numpys.__getitem__(original, shown))
+    if any(type(part) in (str, type(None)) for part in parts):
+        return None
+    return fallback.lift(numpys.__getitem__(original, shown), fallback.stack_of(parts))
 
 
 def _numbered_at_once(original, key):

@@ -153,12 +153,12 @@ def overwrite(array, source):
     _native.write_buffer(array, source if source.ndim else source.reshape(1))
 
 
-def from_numpy(array, as_it_lies=False):
+def from_numpy(array, as_it_lies=False, stack=None):
     """A copy of a NumPy array, or the array itself if bh lacks its type; as it lies, it keeps its strides."""
     code = code_of(array.dtype)
     if code is None or array.ndim > MOST_DIMENSIONS:
         return array
-    return from_host(array, code, None, as_it_lies)
+    return from_host(array, code, stack, as_it_lies)
 
 
 # Types whose values `lower` leaves as they are.
@@ -190,15 +190,15 @@ def _is_of_package(kind):
     return kind.__module__.partition(".")[0] == "bh"
 
 
-def lift(value):
-    """The value with all of NumPy's arrays in it replaced by bh's."""
+def lift(value, stack=None):
+    """The value with all of NumPy's arrays in it replaced by bh's, on a stack or that of new arrays."""
     kind = type(value)
     if isinstance(value, np.ndarray):
-        return from_numpy(value, as_it_lies=True) if kind is np.ndarray else value
+        return from_numpy(value, True, stack) if kind is np.ndarray else value
     if kind is tuple or kind is list:
-        return kind(lift(part) for part in value)
+        return kind(lift(part, stack) for part in value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return kind(*(lift(part) for part in value))
+        return kind(*(lift(part, stack) for part in value))
     return value
 
 
@@ -245,16 +245,29 @@ def shown(value):
     return np.frompyfunc(lower, 1, 1)(made) if holds else value
 
 
-def taken(function, args, kwargs):
-    """The result of a function of NumPy, as bh's; the memory of a new array is taken over."""
-    return made(*_native.call_alone(invoke, (function, args, kwargs)))
+def taken(function, args, kwargs, stack=None):
+    """The result of a function of NumPy, as bh's on a stack or that of new arrays; the memory of a new array is taken over."""
+    return made(*_native.call_alone(invoke, (function, args, kwargs)), stack)
 
 
-def made(value, is_alone):
+def made(value, is_alone, stack=None):
     """A result of NumPy, as bh's; `is_alone`: nobody else refers to it."""
     if is_alone and type(value) is np.ndarray and _can_be_given_away(value):
-        return _native.donate_buffer(value, CODE[value.dtype])
-    return lift(value)
+        return _native.donate_buffer(value, CODE[value.dtype], stack)
+    return lift(value, stack)
+
+
+def stack_of(*values):
+    """The stack of the first array of bh among some values, or in boxes of them, where results belong that NumPy makes of them. None,
+    which stands for the stack of new arrays, if there is none."""
+    for value in values:
+        kind = type(value)
+        if kind is ndarray:
+            return _native.Stack(value._stack)
+        parts = value.values() if kind is dict else value if kind is tuple or kind is list else ()
+        if not _LEAVES.issuperset(map(type, parts)) and (found := stack_of(*parts)) is not None:
+            return found
+    return None
 
 
 def holds_array(value):
@@ -334,7 +347,8 @@ def call_beside(function, args, kwargs, name="", reason=""):
     shown = Shown()
     show = lambda value: lower(shown(value))
     result = invoke(function, tuple(map(show, args)), {name: show(value) for name, value in kwargs.items()})
-    return tuple(lift(shown.back(one)) for one in result) if type(result) is tuple else lift(shown.back(result))
+    stack = stack_of(args, kwargs)
+    return tuple(lift(shown.back(one), stack) for one in result) if type(result) is tuple else lift(shown.back(result), stack)
 
 
 def call_on_memory(function, args, kwargs, name):
@@ -346,15 +360,15 @@ def call_on_memory(function, args, kwargs, name):
     if isinstance(function, np.ufunc) or "out" in kwargs:
         return deliver(function, memory, kwargs)
     result = invoke(function, memory, lower(kwargs))
-    result = shown.back(result)
+    result, stack = shown.back(result), stack_of(args, kwargs)
     if type(result) is not np.ndarray:
-        return lift(result)
+        return lift(result, stack)
     if result.base is None:
-        return from_numpy(result)
+        return from_numpy(result, stack=stack)
     # A view of an argument stays one.
     view = shown_by(result)
     is_view = view is None and any(isinstance(one, np.ndarray) and np.may_share_memory(one, result) for one in args)
-    return result if is_view else from_numpy(result) if view is None else view
+    return result if is_view else from_numpy(result, stack=stack) if view is None else view
 
 
 def deliver(function, args, kwargs, changed=None):
@@ -363,7 +377,7 @@ def deliver(function, args, kwargs, changed=None):
     out = None if out is ... else out
     lowered, keywords = lower(args), lower(kwargs)
     if out is None and changed is None:
-        return taken(function, lowered, keywords)
+        return taken(function, lowered, keywords, stack_of(args, kwargs))
     outs = changed if changed is not None else out if isinstance(out, tuple) else (out,)
     for target in outs:
         if type(target) is ndarray and not target._writeable:

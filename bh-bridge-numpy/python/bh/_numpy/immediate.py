@@ -14,7 +14,7 @@ from .. import _native
 from .._array.element_types import BOOL
 from .._array.memory import in_process
 from .._jit.symbols import here
-from .fallback import given, lift, lower, taken
+from .fallback import given, lift, lower, stack_of, taken
 from .registry import AWAITED, COMPUTED, COUNTED, MOVED, SORTED
 
 ndarray = _native.ndarray
@@ -128,7 +128,8 @@ def carried_out(original, row, args, kwargs):
         raise Later
     seen = (*(_operand(one, form) for one in args[:operands]), *map(_option, args[operands:]))
     names = row.arrays.split()[:operands]
-    return taken(original, seen, {name: _operand(value, form) if name in names else _option(value) for name, value in kwargs.items()})
+    options = {name: _operand(value, form) if name in names else _option(value) for name, value in kwargs.items()}
+    return taken(original, seen, options, stack_of(args, kwargs))
 
 
 def chosen(array, key):
@@ -141,12 +142,12 @@ def chosen(array, key):
         source = _operand(array, _little)
     except Later:
         return None
-    return lift(source[indices])
+    return lift(source[indices], stack_of(array))
 
 
 def at_hand(function, original, row, method=False):
     """The function, or the method; if its row says so, by NumPy's at once where that is the same."""
-    if not row.by_numpy:
+    if not row.by_numpy or row.changes:
         return function
 
     @functools.wraps(function)

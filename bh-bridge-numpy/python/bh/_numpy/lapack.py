@@ -13,7 +13,7 @@ from .._array.element_types import is_inexact
 from .._array.memory import in_process
 from .._jit.symbols import here
 from .._ufunc.ufunc import UFUNCS as _u
-from .fallback import Fallback, falls_back, from_numpy, lower, taken
+from .fallback import Fallback, falls_back, from_numpy, lower, stack_of, taken
 
 LINALG = os.environ.get("BH_LINALG", "little")
 if LINALG not in ("little", "numpy", "stack"):
@@ -79,7 +79,7 @@ def by_lapack(original, has_little=False, finds_nan=False):
                 if not here.records and not is_known and _has_nan(result):
                     raise Fallback("a result that is not a number")
                 return result
-            result = taken(original, lower(args), lower(kwargs))
+            result = taken(original, lower(args), lower(kwargs), stack_of(args, kwargs))
             return _as_arrays(result) if _native.follows_array_api() else result
 
         return falls_back(chosen, original)

@@ -21,13 +21,22 @@ def served(name, function, row, original, method=False, home="bh"):
         return function
     known = f"{home}.{name}".removeprefix("bh.") if row.native else None
     lists = _lists(row) if known else 0
-    native = _native.Method(known, function, ufunc, by_numpy, lists) if method else _native.Function(known, function, ufunc, _binds(original), by_numpy, lists)
+    if method:
+        native = _native.Method(known, function, ufunc, by_numpy, lists)
+    else:
+        native = _native.Function(known, function, ufunc, _binds(original), by_numpy, lists, original if _asks(original, row) else None)
     functools.update_wrapper(native, function)
     native._home = home
     if isinstance(behind := getattr(function, "__wrapped__", None), types.BuiltinFunctionType):
         # Inspection shows the parameters of NumPy's function.
         native.__wrapped__ = behind
     return native
+
+
+def _asks(original, row):
+    """Does NumPy's function ask the classes of its arguments what to do, and bh's leave this to it?"""
+    is_left = not row.complete or row.module == "_functions.reductions"
+    return is_left and not row.changes and hasattr(original, "_implementation")
 
 
 def _lists(row):
@@ -40,7 +49,13 @@ def _by_numpy(name, original, row, method):
     """The native half's facts about calls that NumPy computes immediately."""
     # Arguments are NumPy's own, so no other class decides.
     function = getattr(original, "_implementation", original)
-    facts = {"function": function, "operands": row.arrays.split()[: row.operands], "words": WORDS, "only_named": row.named, "in_process": row.lapack, "drawn": None, "products": None}
+    names = row.arrays.split()[: row.operands]
+    facts = {"function": function, "operands": names, "words": WORDS, "only_named": row.named, "in_process": row.lapack, "drawn": None, "products": None, "changed": None}
+    if row.changes:
+        # Behind the universal function that is applied in place, if it is that.
+        place = int(names[:1] == ["function"])
+        names.insert(place, row.changes)
+        facts["changed"] = place, np.asarray
     facts["direct"] = getattr(np.ndarray, name) if row.method or method and hasattr(np.ndarray, name) else None
     if row.products:
         direct = getattr(np._core.multiarray, "c_einsum", None)
@@ -59,7 +74,7 @@ _DRAWN = "a x low high loc scale lam mean cov p pvals alpha n".split()
 def drawn(function, native, size=None, most=0):
     """A method `function` of a generator that draws numbers, with NumPy's own, `native`, before it for calls with numbers and with little
     arrays; where `size` is the place of that argument, for those that draw fewer than `most`."""
-    facts = {"function": native, "operands": _DRAWN, "words": frozenset(), "only_named": False, "in_process": False, "takes_hosts": False, "products": None, "direct": None}
+    facts = {"function": native, "operands": _DRAWN, "words": frozenset(), "only_named": False, "in_process": False, "takes_hosts": False, "products": None, "changed": None, "direct": None}
     made = _native.Function(None, function, binds=False, by_numpy=facts | {"drawn": (size, most), "most": MOST_SORTED})
     return functools.update_wrapper(made, function)
 

@@ -1,5 +1,7 @@
 """The Python functions that the native module calls: advanced indexing, warnings, universal functions and operators."""
 
+import numpy as np
+
 from .. import _native
 from .._array import indexing
 from .._functions import products
@@ -10,7 +12,7 @@ from . import fallback, floating_point
 # Universal functions that are operators, or that other functions are made of, by the names of Python's methods or of NumPy's functions.
 _OPERATORS = """
 add subtract multiply divide floor_divide remainder power left_shift right_shift bitwise_and bitwise_or bitwise_xor
-less less_equal equal not_equal greater greater_equal negative positive absolute invert sqrt reciprocal square maximum minimum
+less less_equal equal not_equal greater greater_equal negative positive absolute invert sqrt reciprocal square maximum minimum exp exp2 log1p
 """.split()
 
 
@@ -18,6 +20,7 @@ def install():
     """Hands them over."""
     _native.set_indexing(indexing.get, indexing.set)
     _native.set_lift(fallback.made)
+    _native.set_classes(fallback.decided, fallback.overrides, np.asarray)
     _native.set_warnings(floating_point.again, floating_point.met, floating_point.divided)
     _native.set_entries(entry, folds.entry)
     _native.set_ufuncs({function._np: function for function in UFUNCS.values()})

@@ -241,8 +241,9 @@ COMPOSED = {
     "not_equal": mixed_order("not_equal"),
 } | {name: order(name) for name in ("less", "less_equal", "greater", "greater_equal")}
 
-# Compositions of one operand that are one opcode of it, and what that is given: see `Form` in the native half.
+# Compositions that are one opcode of the operands, and what that is given: see `Form` in the native half.
 FORMS = {
+    "float_power": ("power", "plain"),
     "negative": ("subtract", "negated"),
     "square": ("multiply", "doubled"),
     "reciprocal": ("divide", "inverted"),

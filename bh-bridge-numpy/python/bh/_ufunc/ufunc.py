@@ -96,7 +96,8 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
     __slots__ = "__name__ nin nout nargs types ntypes identity signature _np _bh_numpy _loops __dict__ __weakref__".split()
 
     def __new__(cls, function):
-        return super().__new__(cls, function.nin, function)
+        _, reflected = BINARY.get(function.__name__, (None, None))
+        return super().__new__(cls, function.nin, function, reflected)
 
     def __init__(self, function):
         self._np = self._bh_numpy = function
@@ -331,7 +332,7 @@ def entry(function, codes):
     name, kind, output = mine.__name__, loop[0], loop[-1]
     if plan is None:
         fails = name == "reciprocal" and not is_inexact(kind) or name == "negative" and kind == BOOL
-        if mine.nin > 1 or name not in FORMS or output != kind or fails:
+        if name not in FORMS or output != kind or fails:
             return None
         opcode, form = FORMS[name]
         return "logical_and" if (name, kind) == ("square", BOOL) else opcode, kind, output, form
