@@ -164,3 +164,24 @@ def test_calls_beside_other_classes_run_no_python_of_the_package(monkeypatch):
 def test_classes_see_what_the_program_knows():
     a = bh.array(HOST)
     assert bh.add(a, HOST.view(Writes)) is a and a.tolist() == [7, 7, 7]
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize("name", ["atleast_1d", "atleast_2d", "atleast_3d"])
+def test_views_beside_other_classes_show_the_array(name):
+    found = []
+    for np in (numpy, bh):
+        a = np.array(HOST)
+        one, other = getattr(np, name)(a, HOST.copy().view(Plain))
+        one[...] = 9
+        found.append((a.tolist(), type(other).__name__.replace("bh.", "")))
+    assert found[0] == found[1]
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize("name", ["diff", "polyder", "polyint"])
+def test_no_steps_give_the_array_itself(name):
+    for np in (numpy, bh):
+        a = np.array(HOST)
+        getattr(np, name)(a, 0)[...] = 9
+        assert a.tolist() == [9, 9, 9]

@@ -33,10 +33,14 @@ def served(name, function, row, original, method=False, home="bh"):
     return native
 
 
+# Functions of several arrays whose results are the arrays, or views of them. Copies beside other classes would give views of the copies.
+_VIEWING = {"atleast_1d", "atleast_2d", "atleast_3d"}
+
+
 def _asks(original, row):
     """Does NumPy's function ask the classes of its arguments what to do, and bh's leave this to it?"""
     is_left = not row.complete or row.module == "_functions.reductions"
-    return is_left and not row.changes and hasattr(original, "_implementation")
+    return is_left and not row.changes and hasattr(original, "_implementation") and original.__name__ not in _VIEWING
 
 
 def _lists(row):
