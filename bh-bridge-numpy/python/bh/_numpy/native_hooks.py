@@ -16,11 +16,16 @@ less less_equal equal not_equal greater greater_equal negative positive absolute
 """.split()
 
 
+def _overrides(value):
+    """Has the operand's class universal functions of its own? Those that have none, as numbers of traces, are refused by Python."""
+    return fallback.overrides(value) and type(value).__array_ufunc__ is not None
+
+
 def install():
     """Hands them over."""
     _native.set_indexing(indexing.get, indexing.set)
     _native.set_lift(fallback.made)
-    _native.set_classes(fallback.decided, fallback.overrides, np.asarray)
+    _native.set_classes(fallback.decided, _overrides, np.asarray)
     _native.set_warnings(floating_point.again, floating_point.met, floating_point.divided)
     _native.set_entries(entry, folds.entry)
     _native.set_ufuncs({function._np: function for function in UFUNCS.values()})
