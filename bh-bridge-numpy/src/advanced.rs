@@ -2,9 +2,9 @@
 //! large the array is. `None` leaves a key to what records it, errors among it.
 
 use crate::array::Array;
+use crate::computed_selection::all_numbers;
 use crate::context::Shared;
 use crate::operand::{Number, Operand, classify, code};
-use crate::pick::all_numbers;
 use crate::shared_view::contiguous;
 use crate::strided::{Strided, hand_for, hand_for_some, is_plain, sized};
 use bh_bytecode::memory_order::MemoryOrder;
@@ -94,7 +94,7 @@ fn part<'py>(context: Shared, object: &Bound<'py, PyAny>) -> Option<Part<'py>> {
 /// The mask in a list of truth values of Python.
 fn mask_of<'py>(context: Shared, list: &Bound<'py, PyList>) -> Option<Bound<'py, Array>> {
     let is_mask = list.iter().all(|object| object.is_exact_instance_of::<PyBool>());
-    is_mask.then(|| crate::listed::numbers(context, list.as_any(), Some(DType::Bool)))?
+    is_mask.then(|| crate::from_lists::numbers(context, list.as_any(), Some(DType::Bool)))?
 }
 
 /// A dimension: its extent, and the step from one element to the next.

@@ -11,7 +11,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(call_blocks, module)?)
 }
 
-/// Has each rank call a function, in a form that [`crate::called::call`] knows, on its rows of whole arrays; the results are rows
+/// Has each rank call a function, in a form that [`crate::rank_calls::call`] knows, on its rows of whole arrays; the results are rows
 /// of `out`.
 #[pyfunction]
 fn call_blocks(

@@ -2,9 +2,9 @@
 //! Elements that are not finite, or so large that operations may overflow, are left to Python, which tells of errors.
 
 use crate::array::Array;
-use crate::choose::select;
 use crate::number::{Logarithms, logarithms};
 use crate::operand::{Operand, classify, code};
+use crate::selection::select;
 use crate::shared_view::contiguous;
 use crate::strided::{Strided, hand_for, is_plain};
 use bh_bytecode::{DType, View};

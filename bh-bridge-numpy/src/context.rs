@@ -1,9 +1,9 @@
 //! Stacks of components as contexts: the current one, and what is asked of them.
 
-use crate::called;
 use crate::error::{exception, waiting};
 use crate::interrupt::detached;
 use crate::method::{Method, Methods};
+use crate::rank_calls;
 use bh_core::Result;
 use bh_core::abi::status;
 use bh_core::config::{Config, Item, Table};
@@ -120,7 +120,7 @@ fn open(py: Python<'_>, name: Option<&str>) -> PyResult<Shared> {
     let start = || -> Result<Context> {
         let recorder = Recorder::new();
         // SAFETY: it is a `CallFn`, which works on any thread as long as the process.
-        let handles = unsafe { Handles::default().with(CALL, called::call as *mut c_void) };
+        let handles = unsafe { Handles::default().with(CALL, rank_calls::call as *mut c_void) };
         recorder.open_with(name, handles)?;
         let name = recorder.with_stack(|stack| Ok(stack.name().to_owned()))?;
         let little = recorder.immediate_bytes();

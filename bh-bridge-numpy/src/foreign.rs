@@ -4,7 +4,7 @@
 use crate::array::Array;
 use crate::context::Shared;
 use crate::create::filled;
-use crate::listed::numbers;
+use crate::from_lists::numbers;
 use crate::numpy_api::HostArray;
 use crate::operand::number;
 use crate::shared_view::contiguous;

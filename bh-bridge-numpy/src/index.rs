@@ -354,7 +354,7 @@ impl Array {
         }
         if let Ok(chosen) = key.cast_exact::<Array>()
             && chosen.get().view.rank() > 0
-            && let Some(result) = crate::choose::get(py, slf.get(), chosen)?
+            && let Some(result) = crate::selection::get(py, slf.get(), chosen)?
         {
             return Ok(Bound::new(py, result)?.into_any());
         }
@@ -363,7 +363,7 @@ impl Array {
             None => {
                 let copy = crate::foreign::copied(slf.get().context, key).map(Bound::into_any);
                 if let Ok(chosen) = copy.as_ref().unwrap_or(key).cast_exact::<Array>()
-                    && let Some(result) = crate::choose::get(py, slf.get(), chosen)?
+                    && let Some(result) = crate::selection::get(py, slf.get(), chosen)?
                 {
                     return Ok(Bound::new(py, result)?.into_any());
                 }
@@ -419,7 +419,7 @@ impl Array {
             return Ok(());
         }
         let (view, context, dtype, linked) = (&this.view, this.context, this.dtype, this.link.is_some());
-        let list = crate::listed::numbers(context, value, Some(dtype));
+        let list = crate::from_lists::numbers(context, value, Some(dtype));
         let (as_given, rank) = (value, list.as_ref().map_or(0, |list| list.get().view.rank()));
         let copy = list.or_else(|| crate::foreign::copied(context, value));
         let given = copy.as_ref().or_else(|| value.cast_exact::<Array>().ok());
@@ -439,7 +439,7 @@ impl Array {
         let (Some(input), Some(selected)) = (input, select(view, key)?) else {
             let copy = crate::foreign::copied(context, key).map(Bound::into_any);
             if let Ok(chosen) = copy.as_ref().unwrap_or(key).cast_exact::<Array>()
-                && crate::choose::set(py, this, chosen, value)?
+                && crate::selection::set(py, this, chosen, value)?
             {
                 return Ok(());
             }
@@ -455,7 +455,7 @@ impl Array {
         if rank > selected.view.rank() {
             return advanced()?.1.bind(py).call1((slf, key, as_given)).map(drop);
         }
-        if crate::pick::assign(this, &selected.view, value).is_some() {
+        if crate::computed_selection::assign(this, &selected.view, value).is_some() {
             return Ok(());
         }
         // Values of further dimensions, or that do not fit, are for Python to deal with.

@@ -3,8 +3,8 @@
 use crate::array::Array;
 use crate::assemble::{at_hand, recorded, served};
 use crate::call::{Call, Served};
+use crate::from_lists::numbers;
 use crate::layout::is_plain as in_order_of_c;
-use crate::listed::numbers;
 use crate::sequence;
 use crate::strided::{hand_for, is_plain};
 use crate::text::intern;

@@ -2,11 +2,11 @@
 
 use crate::array::{Array, derive, window};
 use crate::call::{Call, Served};
+use crate::computed_selection;
 use crate::create::copied;
 use crate::error::value_error;
 use crate::numpy_types::element_type;
 use crate::operand::number;
-use crate::pick;
 use crate::record::{assignable, cast_in_order};
 use crate::scalar::is_in_program;
 use crate::sequence;
@@ -211,7 +211,7 @@ pub fn fill_diagonal<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     };
     let view = matrix.view.diagonal(0, 0, 1).map_err(value_error)?;
     let fits = number(value).is_some() && !view.is_empty() && matrix.view.is_injective();
-    let done = fits.then(|| pick::assign(matrix, &view, value)).flatten();
+    let done = fits.then(|| computed_selection::assign(matrix, &view, value)).flatten();
     Ok(done.map(|()| call.py().None().into_bound(call.py())))
 }
 

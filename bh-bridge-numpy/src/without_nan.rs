@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::call::{Call, Served};
 use crate::strided::{Strided, hand_for, is_plain};
-use crate::{moment, whole};
+use crate::{array_functions, statistics};
 use bh_bytecode::DType;
 
 /// Is the first argument an array without NaN, which is known without waiting?
@@ -48,9 +48,9 @@ macro_rules! plain {
 }
 plain! {
     /// Sums and products.
-    folded: whole::folded,
-    cumsum: whole::cumsum,
-    mean: moment::mean,
-    var: moment::var,
-    std: moment::std,
+    folded: array_functions::folded,
+    cumsum: array_functions::cumsum,
+    mean: statistics::mean,
+    var: statistics::var,
+    std: statistics::std,
 }

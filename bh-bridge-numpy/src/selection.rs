@@ -2,12 +2,12 @@
 
 use crate::advanced;
 use crate::array::Array;
+use crate::computed_selection;
 use crate::error::{exception, value_error};
 use crate::layout::{Order, is_plain};
 use crate::location::with_location;
 use crate::method::Method;
 use crate::operand::{Operand, classify};
-use crate::pick;
 use crate::shared_view::contiguous;
 use bh_bytecode::{Constant, DType, Opcode, View};
 use bh_core::Result;
@@ -41,7 +41,7 @@ fn kind(array: &Array, key: &Array) -> Option<Key> {
 
 /// Fails if computed indices are out of bounds.
 fn check(array: &Array, key: &Array) -> PyResult<()> {
-    match pick::out_of_bounds(array, key) {
+    match computed_selection::out_of_bounds(array, key) {
         Some((index, extent)) => {
             let text = format!("index {index} is out of bounds for axis 0 with size {extent}");
             Err(PyIndexError::new_err(text))
@@ -55,7 +55,7 @@ fn by_indices(array: &Array, key: &Array, object: &Bound<'_, PyAny>) -> Option<A
     if key.dtype == DType::Bool && key.view.rank() == array.view.rank() {
         return None;
     }
-    pick::directly(array, key).or_else(|| advanced::get(array, object))
+    computed_selection::directly(array, key).or_else(|| advanced::get(array, object))
 }
 
 /// The elements of a vector that an index array chooses, if both are computed.
@@ -81,7 +81,7 @@ pub fn get(py: Python<'_>, array: &Array, key: &Bound<'_, Array>) -> PyResult<Op
             if let Some(result) = stays_chosen(py, array, key)? {
                 return Ok(Some(result));
             }
-            match pick::compressed(array, key) {
+            match computed_selection::compressed(array, key) {
                 Some(result) => Ok(Some(result)),
                 None => compressed(py, array, key),
             }
@@ -97,8 +97,8 @@ pub fn set(py: Python<'_>, array: &Array, key: &Bound<'_, Array>, value: &Bound<
     if set_chosen(py, array, chosen, value)? {
         return Ok(true);
     }
-    let set = pick::set(array, chosen, value)
-        .or_else(|| pick::set_directly(array, chosen, value))
+    let set = computed_selection::set(array, chosen, value)
+        .or_else(|| computed_selection::set_directly(array, chosen, value))
         .or_else(|| advanced::set(array, key.as_any(), value));
     if set.is_some() {
         return Ok(true);
@@ -171,14 +171,14 @@ fn gathered(py: Python<'_>, array: &Array, key: &Array) -> PyResult<Array> {
 /// The number of true elements, which is waited for. `None` if no component of the stack counts them.
 fn count(py: Python<'_>, mask: &Array) -> PyResult<Option<i64>> {
     let chosen = if mask.here().is_some() { None } else { mask.context.recorder.chosen_count(mask.id()) };
-    if let Some(count) = chosen.or_else(|| pick::count(mask)) {
+    if let Some(count) = chosen.or_else(|| computed_selection::count(mask)) {
         return Ok(Some(count));
     }
     if mask.len() as u64 <= MOVED * mask.context.little && mask.context.recorder.hand().is_some() {
         // The mask comes to hand once the program has waited for it.
         let first = View::new(mask.view.start(), &[], &[]).map_err(value_error)?;
         crate::transfer::value(py, &mask.seen(first))?;
-        if let Some(count) = pick::count(mask) {
+        if let Some(count) = computed_selection::count(mask) {
             return Ok(Some(count));
         }
     }

@@ -3,11 +3,11 @@
 use crate::array::{Array, derive};
 use crate::array_api::follows_array_api;
 use crate::call::{Call, Served};
+use crate::computed_selection;
 use crate::error::value_error;
 use crate::fold::{Given, fold};
 use crate::number::extremes;
 use crate::numpy_types::element_type;
-use crate::pick;
 use crate::record::{cast_at_hand, cast_without_loss};
 use crate::scalar::give;
 use crate::shape::diagonal_of;
@@ -159,7 +159,7 @@ fn product<'py>(call: &Call<'_, 'py>, name: &str) -> Served<'py> {
 /// The number of true elements, as a scalar; of a mask that is not computed yet, the sum by the call's universal function.
 pub fn count_nonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let Some(array) = call.array().map(Bound::get).filter(|_| !follows_array_api()) else { return Ok(None) };
-    match truths(array, pick::count) {
+    match truths(array, computed_selection::count) {
         None if array.dtype == DType::Bool => folded(call),
         None => Ok(None),
         Some(count) => crate::scalar::numpy_scalar(call.py(), &bh_bytecode::Constant::from_value(count)).map(Some),
@@ -173,7 +173,7 @@ fn truths<R>(array: &Array, f: impl FnOnce(&Array) -> Option<R>) -> Option<R> {
 
 /// The places of the elements of a vector that are not zero.
 pub fn flatnonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let places = call.array().and_then(|array| truths(array.get(), pick::places));
+    let places = call.array().and_then(|array| truths(array.get(), computed_selection::places));
     given(call.py(), places)
 }
 
@@ -182,7 +182,7 @@ pub fn nonzero<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let py = call.py();
     let Some(array) = call.array().map(Bound::get) else { return Ok(None) };
     if array.view.rank() > 1 {
-        let places = truths(array, |mask| pick::places_in_all(py, mask).transpose()).transpose()?;
+        let places = truths(array, |mask| computed_selection::places_in_all(py, mask).transpose()).transpose()?;
         return places.map(|places| Ok(PyTuple::new(py, places)?.into_any())).transpose();
     }
     let places = flatnonzero(call)?;
@@ -247,7 +247,7 @@ pub fn choice<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         return nonzero(call);
     }
     let Some([mask, x, y]) = call.plain() else { return Ok(None) };
-    given(call.py(), crate::choose::select(call.py(), mask, x, y)?)
+    given(call.py(), crate::selection::select(call.py(), mask, x, y)?)
 }
 
 /// The elements of a vector at the places in an index array, or slices at a few places.
@@ -255,5 +255,5 @@ pub fn take<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     let key = call.plain().and_then(|[array, key]| Some((array, key.cast_exact::<Array>().ok()?)));
     let Some((array, key)) = key else { return crate::few::take(call) };
     let Ok(array) = array.cast_exact::<Array>() else { return Ok(None) };
-    given(call.py(), crate::choose::taken(array.get(), key))
+    given(call.py(), crate::selection::taken(array.get(), key))
 }
