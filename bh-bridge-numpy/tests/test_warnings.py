@@ -55,7 +55,7 @@ def test_operators_in_place_warn(change):
     assert run(np) == expected and run(np) == expected
 
 
-@pytest.mark.parametrize("call", [
+CALLS = [
     "np.sqrt(x, out=o, where=x < 0)", "np.sqrt(x, out=o, where=x >= 0)", "np.log(x, out=o, where=[True, False, True])", "np.sqrt(x, out=o)",
     "np.log(x, out=o)", "np.sqrt(x, x)", "np.log(x, out=x)", "np.log(x, out=x, where=x < 0)", "np.exp(x[::-1] * 1e3, out=x)", "np.square(big, out=big)",
     "np.reciprocal(x, out=x, where=x >= 0)", "np.reciprocal(x, x)", "np.log10(x, where=x >= 0, out=None)", "np.power(x, -1.5, out=o, where=x >= 0)",
@@ -65,11 +65,18 @@ def test_operators_in_place_warn(change):
     "np.sum(big[:1], dtype='f4')", "np.mean(big, where=[True, True, False])", "np.multiply.reduce(big, where=[True, True, False])",
     "np.cumsum(big, out=big)", "np.multiply.outer(big, big)", "np.sum(big, dtype=None)", "big.sum(dtype=None)", "np.prod(big, dtype=None)",
     "np.mean(big, dtype=None)", "np.mean(big, dtype=float)", "np.sum(big, axis=0, dtype=None)",
-])  # fmt: skip
+] + ["np.add(x, 1, out=x, where=x > 0)", "np.subtract(3, i, out=i, where=[True, False, True])"]  # fmt: skip
+
+
+def operands(module):
+    names = {"np": module, "x": module.array([-1.0, 4.0, 0.0]), "o": module.zeros(3), "i": module.array([-1, 4, 0]), "k": module.zeros(3, int)}
+    return names | {"big": module.array([1e308, 1e308, 1.0]), "single": module.zeros(3, "f4")}
+
+
+@pytest.mark.parametrize("call", CALLS)
 def test_calls_with_masks_and_places_warn_of_what_they_compute(call):
     def run(module):
-        names = {"np": module, "x": module.array([-1.0, 4.0, 0.0]), "o": module.zeros(3), "i": module.array([-1, 4, 0]), "k": module.zeros(3, int)}
-        names |= {"big": module.array([1e308, 1e308, 1.0]), "single": module.zeros(3, "f4")}
+        names = operands(module)
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             eval(call, names)
@@ -77,6 +84,19 @@ def test_calls_with_masks_and_places_warn_of_what_they_compute(call):
 
     expected = run(numpy)
     assert run(np) == expected and run(np) == expected
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if "out=None" not in call])
+def test_calls_with_masks_and_places_compute_where_all_errors_are_ignored(call):
+    def run(module):
+        names = operands(module)
+        with numpy.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = eval(call, names)
+        return [numpy.asarray(one) for one in (result, *(names[name] for name in ("x", "o", "i", "k", "big", "single")))]
+
+    for mine, expected in zip(run(np), run(numpy)):
+        numpy.testing.assert_allclose(mine, expected, rtol=1e-12)
 
 
 def test_floats_that_whole_numbers_cannot_hold_go_into_an_output():

@@ -39,7 +39,15 @@ _EXAMPLES = {
 
 
 def again(function, arguments, **options):
-    """Has NumPy do an operation again, and tells of the errors that it meets, at the program's line."""
+    """Has NumPy do an operation again whose result is known, for its errors: nothing is done where the program ignores all of them."""
+    if {*np.geterr().values()} == {"ignore"}:
+        _native.take_flags()
+    else:
+        compute(function, arguments, **options)
+
+
+def compute(function, arguments, **options):
+    """Has NumPy do an operation, and tells of the errors that it meets, at the program's line."""
     try:
         _tell(function, arguments, fallback.lower(options))
     finally:
@@ -48,10 +56,7 @@ def again(function, arguments, **options):
 
 
 def _tell(function, arguments, options):
-    modes = np.geterr()
-    if {*modes.values()} == {"ignore"}:
-        return
-    arguments = fallback.lower(arguments)
+    arguments, modes = fallback.lower(arguments), np.geterr()
     if function is np.ndarray.astype:
         # A method of arrays, also of those that are numbers.
         arguments = (np.asarray(arguments[0]), *arguments[1:])

@@ -215,7 +215,7 @@ class ufunc(_native.Ufunc, metaclass=_UfuncClass):
         if not all(type(value) in (ndarray, int, float) for value in args) or len(args) != self.nin or repeats(out):
             return None
         made = fallback.lower(out)
-        floating_point.again(self._np, args, out=made, where=fallback.lower(where))
+        floating_point.compute(self._np, args, out=made, where=fallback.lower(where))
         fallback.overwrite(out, made)
         return out
 
