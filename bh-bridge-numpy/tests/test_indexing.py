@@ -288,9 +288,12 @@ def test_lists_of_truth_values_are_masks(key, pending):
 
 INDICES = [
     [True, False], [0.0, 1.7], [1, True], [[True], [False]], (True,), True, 1.0, numpy.True_, numpy.float64(1.5), [numpy.uint64(1)], [], range(2),
-    [1 + 0j], ["a"], "x", None, [None], {1: 2}, [2**70], [2**40], [-(2**40)], [[1], [1, 2]], numpy.array([True, False]), numpy.array([1, 2], "u8"),
+    [1 + 0j], ["a"], "x", None, [None], {1: 2}, [2**70], [[1], [1, 2]], numpy.array([True, False]), numpy.array([1, 2], "u8"),
     numpy.array([1.0]), numpy.array([]), numpy.array([1j]), numpy.array(1), numpy.array(True), numpy.matrix([[1, 2]]), numpy.ma.array([1, 2]),
 ]  # fmt: skip
+
+# NumPy wraps them by subtracting the length again and again, which takes minutes.
+FAR = [[2**40], [-(2**40)]]
 
 
 @pytest.mark.falls_back
@@ -299,7 +302,7 @@ INDICES = [
 @pytest.mark.parametrize("pending", [False, True])
 def test_indices_of_take_are_converted_as_numpys(shape, options, pending):
     host = numpy.arange(float(numpy.prod(shape))).reshape(shape)
-    for indices in INDICES:
+    for indices in INDICES if options == {"mode": "wrap"} else INDICES + FAR:
         found = []
         for np, source in ((numpy, host), (bh, bh.array(host))):
             source = source + 0 if pending else source
