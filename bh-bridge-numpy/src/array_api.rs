@@ -11,8 +11,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Has anybody asked an array for its namespace?
 static ARRAY_API: AtomicBool = AtomicBool::new(false);
 
-/// From now on results without dimensions are arrays, which can be assigned to, whether they are computed or not; or no
-/// longer. Says what was so far.
+/// Makes results without dimensions arrays, which can be assigned to, whether they are computed or not; or ends that. Returns the
+/// setting before.
 #[pyfunction]
 fn follow_array_api(follow: bool) -> bool {
     ARRAY_API.swap(follow, Ordering::Relaxed)

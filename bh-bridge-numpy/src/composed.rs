@@ -2,7 +2,7 @@
 //! Elements that are not finite, or so large that operations may overflow, are left to Python, which tells of errors.
 
 use crate::array::Array;
-use crate::number::{Logarithms, logarithms};
+use crate::number::{Operators, operators};
 use crate::operand::{Operand, classify, code};
 use crate::selection::select;
 use crate::shared_view::contiguous;
@@ -180,23 +180,19 @@ fn are_moderate(operands: &Operands<'_>) -> bool {
         })
 }
 
-fn logarithm_of_sum<'py>(
-    [x, y]: [&Bound<'py, PyAny>; 2],
-    all: Logarithms<'_>,
-    of_two: bool,
-) -> PyResult<Option<Array>> {
+fn logarithm_of_sum<'py>([x, y]: [&Bound<'py, PyAny>; 2], all: &Operators, of_two: bool) -> PyResult<Option<Array>> {
     let py = x.py();
     let done = |made: Option<Array>| made.map(|array| Bound::new(py, array).map(Bound::into_any)).transpose();
     let number = |value: f64| PyFloat::new(py, value).into_any();
     macro_rules! step {
         ($ufunc:expr, $($operand:expr),+) => {
-            match done($ufunc.call(py, [$($operand),+])?)? {
+            match done($ufunc.get().call(py, [$($operand),+])?)? {
                 Some(made) => made,
                 None => return Ok(None),
             }
         };
     }
-    let (power, of_equal) = if of_two { (all.exp2, 1.0) } else { (all.exp, LN_2) };
+    let (power, of_equal) = if of_two { (&all.exp2, 1.0) } else { (&all.exp, LN_2) };
     let distance = step!(all.negative, &step!(all.absolute, &step!(all.subtract, x, y)));
     let mut rest = step!(all.log1p, &step!(power, &distance));
     if of_two {
@@ -214,7 +210,7 @@ pub fn composed<'py>(composition: Composition, all: [&Bound<'py, PyAny>; 2]) -> 
         Composition::LogarithmOfSum { of_two } => {
             let first = operands.first();
             let is_little = first.len() as u64 * first.dtype.size() as u64 <= first.context.little;
-            if is_little && are_moderate(&operands) { logarithm_of_sum(all, logarithms()?, of_two) } else { Ok(None) }
+            if is_little && are_moderate(&operands) { logarithm_of_sum(all, operators()?, of_two) } else { Ok(None) }
         }
         _ => Ok(by_elements(&operands, composition)),
     }

@@ -64,14 +64,14 @@ pub fn set(array: &Array, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> P
     let Some((places, values)) = plan() else { return Ok(false) };
     for (number, place) in places.into_iter().enumerate() {
         let to = array.seen(array.view.index(0, place as i64).map_err(value_error)?);
-        let from = match &values {
-            Err(_) => None,
-            Ok((values, view)) => Some(values.seen(view.index(0, number as i64).map_err(value_error)?)),
-        };
-        let input = match (&from, &values) {
-            (Some(from), _) => Input::Array(from.id()),
-            (None, Err(constant)) => Input::Constant(*constant),
-            (None, Ok(_)) => return Ok(false),
+        let from;
+        let input = match &values {
+            Err(constant) => Input::Constant(*constant),
+            Ok((values, view)) => {
+                // A handle that stays until the copy is recorded.
+                from = values.seen(view.index(0, number as i64).map_err(value_error)?);
+                Input::Array(from.id())
+            }
         };
         let id = to.id();
         with_location(key.py(), |place| array.context.recorder.operate(Opcode::Copy, 0, id, &[input], place))

@@ -12,12 +12,12 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyFloat, PyInt};
 use std::sync::OnceLock;
 
-/// The functions behind the operators.
-struct Operators {
-    add: Py<Ufunc>,
-    subtract: Py<Ufunc>,
-    multiply: Py<Ufunc>,
-    divide: Py<Ufunc>,
+/// The functions behind the operators, of which others are composed.
+pub struct Operators {
+    pub add: Py<Ufunc>,
+    pub subtract: Py<Ufunc>,
+    pub multiply: Py<Ufunc>,
+    pub divide: Py<Ufunc>,
     floor_divide: Py<Ufunc>,
     remainder: Py<Ufunc>,
     power: Py<Ufunc>,
@@ -28,21 +28,21 @@ struct Operators {
     bitwise_xor: Py<Ufunc>,
     less: Py<Ufunc>,
     less_equal: Py<Ufunc>,
-    equal: Py<Ufunc>,
+    pub equal: Py<Ufunc>,
     not_equal: Py<Ufunc>,
     greater: Py<Ufunc>,
     greater_equal: Py<Ufunc>,
-    negative: Py<Ufunc>,
+    pub negative: Py<Ufunc>,
     positive: Py<Ufunc>,
-    absolute: Py<Ufunc>,
+    pub absolute: Py<Ufunc>,
     invert: Py<Ufunc>,
     sqrt: Py<Ufunc>,
     reciprocal: Py<Ufunc>,
     square: Py<Ufunc>,
-    exp: Py<Ufunc>,
-    exp2: Py<Ufunc>,
-    log1p: Py<Ufunc>,
-    maximum: Py<Ufunc>,
+    pub exp: Py<Ufunc>,
+    pub exp2: Py<Ufunc>,
+    pub log1p: Py<Ufunc>,
+    pub maximum: Py<Ufunc>,
     minimum: Py<Ufunc>,
     divmod: Py<PyAny>,
     matmul: Py<PyAny>,
@@ -54,7 +54,7 @@ struct Operators {
 
 static OPERATORS: OnceLock<Operators> = OnceLock::new();
 
-fn operators() -> PyResult<&'static Operators> {
+pub fn operators() -> PyResult<&'static Operators> {
     OPERATORS.get().ok_or_else(|| PyRuntimeError::new_err("the package bh is not imported"))
 }
 
@@ -115,50 +115,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 pub fn extremes() -> PyResult<[&'static Ufunc; 2]> {
     let all = operators()?;
     Ok([all.maximum.get(), all.minimum.get()])
-}
-
-/// The functions that moments are composed of.
-pub struct Moments<'a> {
-    pub add: &'a Ufunc,
-    pub subtract: &'a Ufunc,
-    pub multiply: &'a Ufunc,
-    pub divide: &'a Ufunc,
-}
-
-pub fn moments() -> PyResult<Moments<'static>> {
-    let all = operators()?;
-    let (add, subtract, multiply, divide) = (all.add.get(), all.subtract.get(), all.multiply.get(), all.divide.get());
-    Ok(Moments { add, subtract, multiply, divide })
-}
-
-/// The functions that logarithms of sums are composed of.
-pub struct Logarithms<'a> {
-    pub add: &'a Ufunc,
-    pub subtract: &'a Ufunc,
-    pub multiply: &'a Ufunc,
-    pub absolute: &'a Ufunc,
-    pub negative: &'a Ufunc,
-    pub maximum: &'a Ufunc,
-    pub equal: &'a Ufunc,
-    pub exp: &'a Ufunc,
-    pub exp2: &'a Ufunc,
-    pub log1p: &'a Ufunc,
-}
-
-pub fn logarithms() -> PyResult<Logarithms<'static>> {
-    let all = operators()?;
-    Ok(Logarithms {
-        add: all.add.get(),
-        subtract: all.subtract.get(),
-        multiply: all.multiply.get(),
-        absolute: all.absolute.get(),
-        negative: all.negative.get(),
-        maximum: all.maximum.get(),
-        equal: all.equal.get(),
-        exp: all.exp.get(),
-        exp2: all.exp2.get(),
-        log1p: all.log1p.get(),
-    })
 }
 
 type Any<'py> = Bound<'py, PyAny>;

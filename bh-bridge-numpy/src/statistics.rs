@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::call::{Call, Served};
 use crate::fold::Given;
-use crate::number::{Moments, moments};
+use crate::number::{Operators, operators};
 use crate::numpy_types::element_type;
 use crate::record::cast_in_order;
 use crate::scalar::give;
@@ -18,22 +18,22 @@ fn mean_along<'py>(
     array: &Bound<'py, Array>,
     axis: &Given<'py>,
     keepdims: &Given<'py>,
-    functions: &Moments<'_>,
+    functions: &Operators,
     freedom: i64,
 ) -> PyResult<Option<Array>> {
     let (py, this) = (array.py(), array.get());
-    let Some(total) = functions.add.folded(py, this, axis, keepdims)? else { return Ok(None) };
+    let Some(total) = functions.add.get().folded(py, this, axis, keepdims)? else { return Ok(None) };
     let count = this.len() / total.len() - freedom;
     if count <= 0 {
         return Ok(None);
     }
     let count = PyInt::new(py, count);
     let total = Bound::new(py, total)?;
-    functions.divide.call(py, [total.as_any(), count.as_any()])
+    functions.divide.get().call(py, [total.as_any(), count.as_any()])
 }
 
 /// The sum of squared distances from the mean, divided by the number of elements less `ddof`. `None` for calls that Python serves.
-fn variance<'py>(call: &Call<'_, 'py>, functions: &Moments<'_>) -> PyResult<Option<Array>> {
+fn variance<'py>(call: &Call<'_, 'py>, functions: &Operators) -> PyResult<Option<Array>> {
     let (py, ddof) = (call.py(), call.arguments.get(intern!(call.py(), "ddof")));
     let freedom = match ddof {
         None => 0,
@@ -53,9 +53,9 @@ fn variance<'py>(call: &Call<'_, 'py>, functions: &Moments<'_>) -> PyResult<Opti
     let new = |result: Option<Array>| result.map(|result| Bound::new(py, result)).transpose();
     let stays = Given::new(PyBool::new(py, true).to_owned().into_any());
     let Some(center) = new(mean_along(&array, &axis, &stays, functions, 0)?)? else { return Ok(None) };
-    let distance = new(functions.subtract.call(py, [array.as_any(), center.as_any()])?)?;
+    let distance = new(functions.subtract.get().call(py, [array.as_any(), center.as_any()])?)?;
     let Some(distance) = distance else { return Ok(None) };
-    let square = new(functions.multiply.call(py, [distance.as_any(); 2])?)?;
+    let square = new(functions.multiply.get().call(py, [distance.as_any(); 2])?)?;
     square.map_or(Ok(None), |square| mean_along(&square, &axis, &keepdims, functions, freedom))
 }
 
@@ -73,13 +73,13 @@ pub fn mean<'py>(call: &Call<'_, 'py>) -> Served<'py> {
         }
     }
     let Some((array, axis, keepdims)) = floats(call, others)? else { return Ok(None) };
-    let mean = mean_along(&array, &axis, &keepdims, &moments()?, 0)?;
+    let mean = mean_along(&array, &axis, &keepdims, operators()?, 0)?;
     mean.map(|mean| give(call.py(), mean)).transpose()
 }
 
 /// The root of the sum of the squares of all real elements, or along `axis`, by the call's universal function.
 pub fn norm<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let (py, functions) = (call.py(), moments()?);
+    let (py, functions) = (call.py(), operators()?);
     let is_one = |axis: &Bound<'_, PyAny>| axis.is_none() || axis.is_exact_instance_of::<PyInt>();
     let fits = call.arguments.unnamed().len() == 1 && call.arguments.get(intern!(py, "axis")).is_none_or(is_one);
     let Some(sqrt) = call.ufunc.filter(|_| fits) else { return Ok(None) };
@@ -87,8 +87,8 @@ pub fn norm<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     if array.get().dtype.is_complex() {
         return Ok(None);
     }
-    let Some(squares) = functions.multiply.call(py, [array.as_any(); 2])? else { return Ok(None) };
-    let Some(total) = functions.add.folded(py, &squares, &axis, &keepdims)? else { return Ok(None) };
+    let Some(squares) = functions.multiply.get().call(py, [array.as_any(); 2])? else { return Ok(None) };
+    let Some(total) = functions.add.get().folded(py, &squares, &axis, &keepdims)? else { return Ok(None) };
     let total = Bound::new(py, total)?;
     let root = sqrt.call(py, [total.as_any()])?;
     root.map(|root| give(py, root)).transpose()
@@ -111,13 +111,13 @@ fn floats<'py>(call: &Call<'_, 'py>, others: usize) -> PyResult<Option<(Bound<'p
 }
 
 pub fn var<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let variance = variance(call, &moments()?)?;
+    let variance = variance(call, operators()?)?;
     variance.map(|variance| give(call.py(), variance)).transpose()
 }
 
 /// The root of the variance, by the call's universal function.
 pub fn std<'py>(call: &Call<'_, 'py>) -> Served<'py> {
-    let (Some(variance), Some(sqrt)) = (variance(call, &moments()?)?, call.ufunc) else { return Ok(None) };
+    let (Some(variance), Some(sqrt)) = (variance(call, operators()?)?, call.ufunc) else { return Ok(None) };
     let variance = Bound::new(call.py(), variance)?;
     let root = sqrt.call(call.py(), [variance.as_any()])?;
     root.map(|root| give(call.py(), root)).transpose()

@@ -22,10 +22,15 @@ pub fn build(profile: &str, libraries: &[&str]) -> Outcome<PathBuf> {
 
 /// Builds these crates and no others under a cargo profile and returns the directory of the results.
 pub fn build_crates(profile: &str, crates: &[&str]) -> Outcome<PathBuf> {
+    crate::command::run(&mut building(profile, crates))?;
+    Ok(target().join(profile))
+}
+
+/// The command that builds these crates and no others under a cargo profile.
+pub fn building(profile: &str, crates: &[&str]) -> Command {
     let mut command = cargo();
     command.args(["build", "--profile", profile]).args(crates.iter().flat_map(|name| ["-p", name]));
-    crate::command::run(&mut command)?;
-    Ok(target().join(profile))
+    command
 }
 
 /// The program of a crate's suites, as cargo calls it; a module of it is a suite.

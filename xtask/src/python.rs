@@ -55,9 +55,8 @@ fn build_for_wheel(linker: Option<&Linker>) -> Outcome<PathBuf> {
     let built = match linker {
         None => artifacts::build_crates("release", &crates)?,
         Some(linker) => {
-            let mut command = cargo();
-            command.args(["build", "--release"]);
-            linker.set(command.args(crates.iter().flat_map(|name| ["-p", name])));
+            let mut command = artifacts::building("release", &crates);
+            linker.set(&mut command);
             run(&mut command)?;
             linker.target().join("release")
         }

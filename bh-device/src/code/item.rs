@@ -4,8 +4,7 @@
 pub(super) const DEPTH: usize = 8;
 
 /// An item's share of a tile: its place, its sums, how it adds the products of the terms in local memory, the loop over
-/// rows of its sums, and that over a row of so many, each of which is the `value` with the number `at`, with `row` and
-/// `column`.
+/// rows of its sums, and the loop over a row, in which each sum is the `value` with the number `at`, `row` and `column`.
 pub(super) struct Own {
     pub(super) place: String,
     pub(super) sums: String,

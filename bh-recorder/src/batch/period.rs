@@ -61,7 +61,7 @@ impl Period {
     }
 
     /// Looks for loops of at most `instructions` instructions. Longer ones are of no use to the caller, and would hide the
-    /// loop inside of a repeated part of the program. `lazy`: batches that end wait for what is dropped in the next turn.
+    /// loop inside of a repeated part of the program. `lazy`: batches that end wait for arrays that the next iteration drops.
     pub(crate) fn set(&mut self, instructions: usize, lazy: bool) {
         (self.longest, self.lazy) = (RING.min(instructions as u64), lazy);
     }

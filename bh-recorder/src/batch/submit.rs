@@ -48,7 +48,7 @@ impl State {
         self.submit()
     }
 
-    /// Hands what is pending, if there is something, to the executor. The returned batch goes on once the lock is open.
+    /// Hands pending operations, if there are any, to the executor. The returned batch goes on once the lock is open.
     pub(crate) fn submit(&mut self) -> Result<Submitted> {
         let executor = self.executor()?;
         let mut runner = self.end_wait(&executor)?;

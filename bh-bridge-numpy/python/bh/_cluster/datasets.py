@@ -16,7 +16,7 @@ ndarray = _native.ndarray
 # Less goes through the first rank, as in files of NumPy's format.
 _SHARED_BYTES = 1 << 20
 
-# Data passes through the first rank in pieces of about so many bytes.
+# About the bytes of a piece of data that passes through the first rank.
 _PIECE_BYTES = 1 << 26
 
 # The method takes the file that was named last.

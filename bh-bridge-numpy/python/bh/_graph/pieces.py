@@ -50,7 +50,7 @@ def moved(piece, stack, count=lambda nbytes: None):
 
 
 def hand_over():
-    """Lets the stack begin with what is recorded. Reads of failed arrays raise."""
+    """Lets the stack begin with the recorded operations. Reads of failed arrays raise."""
     if _native is not None:
         with contextlib.suppress(Exception):
             _native.Stack().flush(False)
