@@ -61,9 +61,6 @@ struct Scatter<'a> {
 // SAFETY: participants write disjoint elements of the output; there are several only if no other view overlaps it.
 unsafe impl Sync for Scatter<'_> {}
 
-/// A line of values, indices and mask: the first ones, the bytes to the next ones, and their number.
-type Line = ([*mut u8; 3], [isize; 3], i64);
-
 impl Scatter<'_> {
     /// Bytes of the output's elements.
     fn bytes(&self) -> i64 {
@@ -113,9 +110,9 @@ impl Scatter<'_> {
         walk(views, lines).each(views.map(Strided::data), |first| unsafe {
             match self.step {
                 Some(step) if mask.is_none() && elements.start == 0 && elements.end >= self.len => {
-                    self.whole_line((first, line, length), step, &combine);
+                    self.whole_line(first, line, length, step, &combine);
                 }
-                Some(step) if mask.is_none() => self.shared_line((first, line, length), (step, &elements), &combine),
+                Some(step) if mask.is_none() => self.shared_line(first, line, length, (step, &elements), &combine),
                 _ => self.line(first, line, length, &elements, &combine),
             }
         });
@@ -126,10 +123,41 @@ impl Scatter<'_> {
     ///
     /// # Safety
     /// As [`Scatter::part`].
-    unsafe fn whole_line<T: Arithmetic>(&self, line: Line, step: isize, combine: impl Fn(T, T) -> T) {
+    unsafe fn whole_line<T: Arithmetic>(
+        &self,
+        [value, index, _]: [*mut u8; 3],
+        [value_step, index_step, _]: [isize; 3],
+        length: i64,
+        step: isize,
+        combine: impl Fn(T, T) -> T,
+    ) {
+        let (len, signed) = (self.len, self.index.dtype == DType::I64);
         let element = |number: i64| self.out.data().wrapping_offset(step.wrapping_mul(number as isize));
-        // SAFETY: as the caller promises; each number stands for its element.
-        unsafe { self.plain_line(line, [element, element], true, combine) };
+        // SAFETY: the number is one of the line's.
+        let index_at = |i: i64| unsafe {
+            index.wrapping_offset(index_step.wrapping_mul(i as isize)).cast::<i64>().read_unaligned()
+        };
+        let write = |i: i64| {
+            let bits = index_at(i);
+            // Indices from the end, and bad ones, are few.
+            let number = if (bits as u64) < len as u64 { Ok(bits) } else { resolve(bits, signed, len) };
+            match number {
+                // SAFETY: the number is one of the line's, and a resolved one that of an element of `out`.
+                Ok(number) => unsafe {
+                    let from = value.wrapping_offset(value_step.wrapping_mul(i as isize)).cast::<T>();
+                    let to = element(number).cast::<T>();
+                    to.write_unaligned(combine(to.read_unaligned(), from.read_unaligned()));
+                },
+                Err(bad) => self.failure.0.index(self.failure.1, bad, len),
+            }
+        };
+        let fetched = if self.is_far() { (length - AHEAD).max(0) } else { 0 };
+        for i in 0..fetched {
+            // Of a bad index, any address: it is a hint.
+            prefetch(element(index_at(i + AHEAD)));
+            write(i);
+        }
+        (fetched..length).for_each(write);
     }
 
     /// The same where other participants own some elements. No branch depends on the owner: the processor would predict half of such
@@ -139,63 +167,46 @@ impl Scatter<'_> {
     /// As [`Scatter::part`].
     unsafe fn shared_line<T: Arithmetic>(
         &self,
-        line: Line,
+        [value, index, _]: [*mut u8; 3],
+        [value_step, index_step, _]: [isize; 3],
+        length: i64,
         (step, elements): (isize, &Range<i64>),
         combine: impl Fn(T, T) -> T,
     ) {
+        let (len, signed) = (self.len, self.index.dtype == DType::I64);
         // Two places stand for the elements of others, one to read, one to write. So no sum of their values overflows.
         let (mut zero, mut aside) = ([0u64; 2], [0u64; 2]);
+        let (zero, aside) = ((&raw mut zero).cast::<u8>(), (&raw mut aside).cast::<u8>());
         let count = (elements.end - elements.start) as u64;
-        let owned_or = |other: *mut u8| {
-            move |number: i64| {
-                let own = self.out.data().wrapping_offset(step.wrapping_mul(number as isize));
-                select_unpredictable((number.wrapping_sub(elements.start) as u64) < count, own, other)
-            }
+        let place = |number: i64, other: *mut u8| {
+            let own = self.out.data().wrapping_offset(step.wrapping_mul(number as isize));
+            select_unpredictable((number.wrapping_sub(elements.start) as u64) < count, own, other)
         };
-        let places = [(&raw mut zero).cast::<u8>(), (&raw mut aside).cast::<u8>()].map(owned_or);
-        // SAFETY: as the caller promises; the two places have room for any element.
-        unsafe { self.plain_line(line, places, elements.start == 0, combine) };
-    }
-
-    /// A line without a mask: `read` and `write` say where the element with a number is. `tells`: of bad indices.
-    ///
-    /// # Safety
-    /// As [`Scatter::part`]; the places of numbers of elements of `out` are elements that this participant alone uses.
-    #[inline(always)]
-    unsafe fn plain_line<T: Arithmetic>(
-        &self,
-        ([value, index, _], [value_step, index_step, _], length): Line,
-        [read, write]: [impl Fn(i64) -> *mut u8; 2],
-        tells: bool,
-        combine: impl Fn(T, T) -> T,
-    ) {
-        let (len, signed) = (self.len, self.index.dtype == DType::I64);
         // SAFETY: the number is one of the line's.
         let index_at = |i: i64| unsafe {
             index.wrapping_offset(index_step.wrapping_mul(i as isize)).cast::<i64>().read_unaligned()
         };
-        let change = |i: i64| {
+        let write = |i: i64| {
             let bits = index_at(i);
-            // Indices from the end, and bad ones, are few.
             let number = if (bits as u64) < len as u64 { Ok(bits) } else { resolve(bits, signed, len) };
             match number {
-                // SAFETY: the number is one of the line's, and a resolved one that of an element of `out`, whose places are ours.
+                // SAFETY: the number is one of the line's, and a resolved one that of an element of `out`. If this participant does not
+                // own it, the two places stand for it, which have room for any element.
                 Ok(number) => unsafe {
                     let from = value.wrapping_offset(value_step.wrapping_mul(i as isize)).cast::<T>();
-                    let old = read(number).cast::<T>().read_unaligned();
-                    write(number).cast::<T>().write_unaligned(combine(old, from.read_unaligned()));
+                    let (old, to) = (place(number, zero).cast::<T>(), place(number, aside).cast::<T>());
+                    to.write_unaligned(combine(old.read_unaligned(), from.read_unaligned()));
                 },
-                Err(bad) if tells => self.failure.0.index(self.failure.1, bad, len),
+                Err(bad) if elements.start == 0 => self.failure.0.index(self.failure.1, bad, len),
                 Err(_) => {}
             }
         };
         let fetched = if self.is_far() { (length - AHEAD).max(0) } else { 0 };
         for i in 0..fetched {
-            // Of a bad index, any address: it is a hint.
-            prefetch(write(index_at(i + AHEAD)));
-            change(i);
+            prefetch(place(index_at(i + AHEAD), aside));
+            write(i);
         }
-        (fetched..length).for_each(change);
+        (fetched..length).for_each(write);
     }
 
     /// The same for any line of values, indices and mask: the first ones, the bytes to the next ones, and their number.
