@@ -12,6 +12,7 @@ pub(crate) struct Counters {
     pub(crate) in_pieces: Counter,
     pub(crate) pieces: Counter,
     pub(crate) meanwhile: Counter,
+    refused: Counter,
     pub(crate) lower: Counter,
     pub(crate) specialised: Counter,
     pub(crate) tilings: Counter,
@@ -31,6 +32,7 @@ impl Counters {
             in_pieces: host.counter("blocks in pieces"),
             pieces: host.counter("pieces"),
             meanwhile: host.counter("blocks elsewhere while kernels are built"),
+            refused: host.counter("blocks refused by the compiler"),
             lower: host.counter("lower_ns"),
             specialised: host.counter("blocks specialised"),
             tilings: host.counter("tilings"),
@@ -57,6 +59,7 @@ impl Counters {
             Verdict::TooLarge => self.too_large.add(1),
             Verdict::Unsupported => self.unsupported.add(1),
             Verdict::NotBuilt => self.meanwhile.add(1),
+            Verdict::Refused => self.refused.add(1),
             Verdict::Device | Verdict::Pieces | Verdict::Lost => {}
         }
     }

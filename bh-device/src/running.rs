@@ -80,15 +80,15 @@ fn target(gpu: &Gpu, settings: &Settings) -> Target {
     let group = settings.group.min(1 << facts.largest_group.min(fitting).ilog2());
     // Enough items to hide the latency of memory.
     let square = if facts.class == Class::Cpu { PROCESSOR_SQUARE } else { 8 };
-    let halves = if facts.local_bytes >= 48 << 10 { 2 } else { 1 };
     let (groups, parameter_bytes) = (facts.units * (2048 / group).max(1), facts.parameter_bytes);
+    let local_bytes = facts.local_bytes as usize;
     let largest = if settings.group < 64 { group } else { 1 << facts.largest_group.ilog2() };
     let placements = match facts.matrix_units {
         true => settings.placements,
         false => settings.placements.without(Placement::Units),
     };
     let language = gpu.driver.language();
-    Target { language, group, largest, groups, parameter_bytes, square, halves, placements }
+    Target { language, group, largest, groups, parameter_bytes, square, local_bytes, placements }
 }
 
 /// A device in use.

@@ -13,6 +13,7 @@ pub(crate) enum Verdict {
     TooLarge,
     Unsupported,
     NotBuilt,
+    Refused,
     Lost,
 }
 
@@ -25,6 +26,7 @@ impl Verdict {
             Verdict::TooLarge => "the next engine: does not fit the device",
             Verdict::Unsupported => "the next engine: not supported",
             Verdict::NotBuilt => "the next engine: while kernels were built",
+            Verdict::Refused => "the next engine: the device's compiler refuses its kernels",
             Verdict::Lost => "the next engine: the device is lost",
         }
     }

@@ -51,7 +51,7 @@ impl Common {
         let size = |at: usize| kernel.slots[at].dtype.size();
         let folded: usize =
             kernel.slots.iter().filter(|slot| slot.mode == SlotMode::Result).map(|it| it.dtype.size()).sum();
-        let room = LOCAL[usize::from(target.halves < 2)].saturating_sub(fold.group * folded);
+        let room = LOCAL[usize::from(target.halves() < 2)].saturating_sub(fold.group * folded);
         let fitting = room / slots.iter().map(|&at| size(at)).sum::<usize>();
         let len = if fitting == 0 { 0 } else { LONGEST.min(1 << fitting.ilog2()) };
         let each = parameters.extents[along] / fold.splits;

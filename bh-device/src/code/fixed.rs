@@ -2,9 +2,11 @@
 //! by halving.
 
 use super::part::Part;
+use super::rounds::Rounds;
 use super::stage::reductions;
 use super::unroll::{MOST_GROUPS, halving};
 use super::{Code, KernelMemory, Target, Variant};
+use bh_bytecode::DType;
 use bh_bytecode::c::{expression, neutral, type_name};
 use bh_kernel::schedule::{Grouping, LANES, ROW_SETS, SET_PAIRS};
 use bh_kernel::{Dim, Stage};
@@ -80,10 +82,17 @@ impl<'a> Folding<'a> {
         let (items, chunks) = (target.group.min(LANES), self.tree.chunks.clone());
         let (units, together) = (self.results * chunks.count, target.group / items);
         let index = self.part.writer.index();
-        let folds = reductions(&self.part.stage.kernel);
-        for (number, (_, slot, _)) in folds.iter().enumerate() {
-            let name = type_name(self.part.stage.kernel.slots[*slot as usize].dtype);
-            self.part.body += &format!("BH_LOCAL {name} l{number}[{}];\n", together * LANES);
+        let slots = &self.part.stage.kernel.slots;
+        let types: Vec<DType> =
+            reductions(&self.part.stage.kernel).iter().map(|(_, slot, _)| slots[*slot as usize].dtype).collect();
+        // An item of one lane keeps what it has folded until its round.
+        let keeps = items == LANES;
+        let rounds = match keeps {
+            true => Rounds::new(&types, together * LANES, target.local_bytes),
+            false => Rounds::one(types.len()),
+        };
+        for number in rounds.owners() {
+            self.part.body += &format!("BH_LOCAL {} l{number}[{}];\n", type_name(types[number]), together * LANES);
         }
         let (end, count, results) = (self.number(units), self.number(chunks.count), self.number(self.results));
         let [per_group, group, each] = [chunks.per_group, chunks.group, chunks.elements].map(|it| self.number(it));
@@ -95,27 +104,41 @@ impl<'a> Folding<'a> {
         self.part.body += &format!("const {index} number = chunk % {per_group} * {each};\n");
         self.part.body += &format!("const {index} begin = chunk / {per_group} * {group} + number;\n");
         self.part.body += &format!("const {index} end = begin + min(({index}){each}, ({index})({group} - number));\n");
-        self.part.body += &format!("if (unit < {end}) {{\nfor (int lane = own; lane < {LANES}; lane += {items}) {{\n");
-        self.begin();
+        let local = |number: usize, lane: &str| format!("l{}[place * {LANES}{lane}]", rounds.place(number));
+        let puts = |round: &[usize]| -> String {
+            round.iter().map(|&number| format!("{} = a{number};\n", local(number, " + lane"))).collect()
+        };
+        if keeps {
+            self.part.body += "const int lane = own;\n";
+            self.begin();
+        }
+        self.part.body += &format!("if (unit < {end}) {{\n");
+        if !keeps {
+            self.part.body += &format!("for (int lane = own; lane < {LANES}; lane += {items}) {{\n");
+            self.begin();
+        }
         match self.tree.row {
             Some(row) => self.rows(row),
             None => self.elements("begin + lane", "end", LANES),
         }
-        for number in 0..folds.len() {
-            self.part.body += &format!("l{number}[place * {LANES} + lane] = a{number};\n");
+        self.part.body += if keeps { "}\n" } else { "" };
+        for round in &rounds.each {
+            self.part.body += &puts(round);
+            self.part.body += if keeps { "" } else { "}\n}\n" };
+            self.part.body += "BH_BARRIER;\n";
+            self.part.body += &halving(target, LANES);
+            self.part.body += &format!("for (int lane = own; lane < s; lane += {items}) {{\n");
+            for &number in round {
+                let [to, from] = [" + lane", " + lane + s"].map(|lane| local(number, lane));
+                self.part.body += &format!("{to} = {};\n", self.combined(number, &to, &from));
+            }
+            self.part.body += &format!("}}\nBH_BARRIER;\n}}\nif (own == 0 && unit < {end}) {{\n");
+            for &number in round {
+                self.put(number, &format!("chunk * {results} + k"), &local(number, ""));
+            }
+            self.part.body += "}\nBH_BARRIER;\n";
         }
-        self.part.body += "}\n}\nBH_BARRIER;\n";
-        self.part.body += &halving(target, LANES);
-        self.part.body += &format!("for (int lane = own; lane < s; lane += {items}) {{\n");
-        for number in 0..folds.len() {
-            let [to, from] = ["lane", "lane + s"].map(|lane| format!("l{number}[place * {LANES} + {lane}]"));
-            self.part.body += &format!("{to} = {};\n", self.combined(number, &to, &from));
-        }
-        self.part.body += &format!("}}\nBH_BARRIER;\n}}\nif (own == 0 && unit < {end}) {{\n");
-        for number in 0..folds.len() {
-            self.put(number, &format!("chunk * {results} + k"), &format!("l{number}[place * {LANES}]"));
-        }
-        self.part.body += "}\nBH_BARRIER;\n}\n";
+        self.part.body += "}\n";
         let groups = (units as u64).div_ceil(together as u64).min(MOST_GROUPS) as usize;
         self.part.writer.finish(target, groups, target.group, &self.part.body)
     }

@@ -81,7 +81,7 @@ mod tests {
         groups: 1024,
         parameter_bytes: 1024,
         square: 8,
-        halves: 2,
+        local_bytes: 48 << 10,
         placements: crate::code::Placements::ALL,
     };
 

@@ -11,6 +11,7 @@ mod numbers;
 mod paired;
 mod part;
 mod product;
+mod rounds;
 mod rows;
 mod scan;
 mod scatter;
@@ -142,12 +143,17 @@ pub(crate) struct Target {
     pub(crate) parameter_bytes: usize,
     /// Results of a matrix product that an item keeps in registers, down and across, at most.
     pub(crate) square: usize,
-    /// Tiles of a matrix product in local memory at a time: two take turns, if there is room.
-    pub(crate) halves: usize,
+    /// Bytes of local memory.
+    pub(crate) local_bytes: usize,
     pub(crate) placements: Placements,
 }
 
 impl Target {
+    /// Tiles of a matrix product in local memory at a time: two take turns, if there is room.
+    pub(crate) fn halves(&self) -> usize {
+        if self.local_bytes >= 48 << 10 { 2 } else { 1 }
+    }
+
     /// Does a processor run the kernels, which has few registers, and whose compiler takes long over loops that are unrolled?
     pub(crate) fn is_processor(&self) -> bool {
         self.square <= PROCESSOR_SQUARE

@@ -65,7 +65,7 @@ struct Parts {
 
 impl Parts {
     fn new(scan: &Scan<'_>) -> Parts {
-        let few = scan.output.dtype.size() > 8 || scan.target.halves < 2;
+        let few = scan.output.dtype.size() > 8 || scan.target.halves() < 2;
         let (run, group) = (if few { RUN / 2 } else { RUN }, scan.target.group.min(ITEMS));
         let tile = (group * run) as u64;
         let tiles = (scan.along as u64).div_ceil(tile);

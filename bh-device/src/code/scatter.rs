@@ -211,7 +211,7 @@ impl Scatter<'_> {
         // Elements that a power of two has room for, so that few texts serve all.
         let room = (self.elements as u64).next_power_of_two() as usize;
         let shares =
-            room * dtype.size() <= LOCAL[usize::from(self.target.halves < 2)] && self.count / SHARE >= self.elements;
+            room * dtype.size() <= LOCAL[usize::from(self.target.halves() < 2)] && self.count / SHARE >= self.elements;
         if !shares {
             let add = format!("if (valid) {{\n{value_split}const {name} value = {value};\n{to_device}}}\n");
             let body = self.each(&mut writer, true, &add);

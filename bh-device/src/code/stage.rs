@@ -3,14 +3,15 @@
 use super::common::Common;
 use super::fixed::fixed;
 use super::part::{PARTIALS, Part, is_wide};
+use super::rounds::Rounds;
 use super::short::{barrier, short};
 use super::table::Table;
 use super::turned::turned;
 use super::unroll::{EACH, MOST_GROUPS, TURNS, halving, rolled, unrolls};
 use super::vector::vector;
 use super::{Code, Fold, KernelMemory, Placement, Target, Variant, Writer};
-use bh_bytecode::Opcode;
 use bh_bytecode::c::{expression, neutral, type_name};
+use bh_bytecode::{DType, Opcode};
 use bh_kernel::{Arg, Dim, Kernel, Parameters, Slot, SlotMode, Stage, Step};
 use std::fmt::Write;
 
@@ -297,12 +298,11 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
     let (count, total) = (part.writer.numbers.text(outputs), part.writer.numbers.text(each));
     let folds = reductions(kernel);
     let shared = lanes > 1;
+    let types: Vec<DType> = folds.iter().map(|(_, slot, _)| kernel.slots[*slot as usize].dtype).collect();
+    let rounds = if shared { Rounds::new(&types, fold.group, target.local_bytes) } else { Rounds::one(folds.len()) };
     let mut text = String::new();
-    if shared {
-        for (number, (_, slot, _)) in folds.iter().enumerate() {
-            let name = type_name(kernel.slots[*slot as usize].dtype);
-            writeln!(text, "BH_LOCAL {name} l{number}[{}];", fold.group).unwrap_or_default();
-        }
+    for number in rounds.owners().filter(|_| shared) {
+        writeln!(text, "BH_LOCAL {} l{number}[{}];", type_name(types[number]), fold.group).unwrap_or_default();
     }
     if let Some(table) = &table {
         table.bring(&mut part, fold.group, index);
@@ -352,39 +352,38 @@ fn reduce(stage: &Stage, target: &Target, variant: Variant, fold: Fold, scratch:
         false => part.steps(),
     }
     part.body += if common.is_some() { "}\n}\n}\n" } else { "}\n}\n" };
-    let combine = |number: usize, left: &str, right: &str| {
-        let (opcode, slot, _) = folds[number];
-        let dtype = kernel.slots[slot as usize].dtype;
-        expression(opcode, 0, dtype, dtype, &[left, right])
-    };
-    if shared {
-        let unit = if fold.inner { String::from("s") } else { format!("s * {results}") };
-        for number in 0..folds.len() {
-            part.body += &format!("l{number}[item] = a{number};\n");
+    for round in &rounds.each {
+        if shared {
+            let unit = if fold.inner { String::from("s") } else { format!("s * {results}") };
+            for &number in round {
+                part.body += &format!("l{}[item] = a{number};\n", rounds.place(number));
+            }
+            part.body += &format!("{barrier}{}if (lane < s) {{\n", halving(target, lanes));
+            for &number in round {
+                let (place, dtype) = (rounds.place(number), types[number]);
+                let (left, right) = (format!("l{place}[item]"), format!("l{place}[item + {unit}]"));
+                let combined = expression(folds[number].0, 0, dtype, dtype, &[&left, &right]);
+                part.body += &format!("{left} = {combined};\n");
+            }
+            part.body += &format!("}}\n{barrier}}}\n");
         }
-        part.body += barrier;
-        part.body += &format!("{}if (lane < s) {{\n", halving(target, lanes));
-        for number in 0..folds.len() {
-            let (left, right) = (format!("l{number}[item]"), format!("l{number}[item + {unit}]"));
-            part.body += &format!("{left} = {};\n", combine(number, &left, &right));
+        part.body += &format!("if (lane == 0 && k < {count}) {{\n");
+        for &number in round {
+            let place = rounds.place(number);
+            let value = if shared { format!("l{place}[item]") } else { format!("a{number}") };
+            let element = if split {
+                let memory = KernelMemory::Scratch(scratch + number as u16);
+                let buffer = part.writer.buffer(memory, types[number], true);
+                format!("{buffer}[k * {} + split]", part.writer.numbers.text(splits))
+            } else {
+                part.element(folds[number].1, number)
+            };
+            part.body += &format!("{element} = {value};\n");
         }
-        part.body += &format!("}}\n{barrier}}}\n");
-    }
-    part.body += &format!("if (lane == 0 && k < {count}) {{\n");
-    for (number, (_, slot, _)) in folds.iter().enumerate() {
-        let value = if shared { format!("l{number}[item]") } else { format!("a{number}") };
-        let dtype = kernel.slots[*slot as usize].dtype;
-        let target = if split {
-            let buffer = part.writer.buffer(KernelMemory::Scratch(scratch + number as u16), dtype, true);
-            format!("{buffer}[k * {} + split]", part.writer.numbers.text(splits))
-        } else {
-            part.element(*slot, number)
-        };
-        part.body += &format!("{target} = {value};\n");
-    }
-    part.body += "}\n";
-    if shared {
-        part.body += barrier;
+        part.body += "}\n";
+        if shared {
+            part.body += barrier;
+        }
     }
     part.body += "}\n";
     let groups = match table {

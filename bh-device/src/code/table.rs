@@ -59,7 +59,7 @@ impl Table {
         let needed = size as i64 * depth * (width + 1);
         let room = LOCAL.into_iter().find(|&room| needed <= room as i64);
         match room {
-            Some(room) if !slots.is_empty() && (target.halves == 2 || room < LOCAL[2]) => {
+            Some(room) if !slots.is_empty() && (target.halves() == 2 || room < LOCAL[2]) => {
                 Ok(Table { slots, across, along, len: room / size })
             }
             _ => Err(why),

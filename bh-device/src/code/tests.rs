@@ -13,7 +13,7 @@ const TARGET: Target = Target {
     groups: 64,
     parameter_bytes: 1024,
     square: 8,
-    halves: 2,
+    local_bytes: 48 << 10,
     placements: Placements::USUAL,
 };
 

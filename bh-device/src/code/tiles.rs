@@ -87,7 +87,7 @@ impl Tile {
             side /= 2;
         }
         let mut depth = DEPTH;
-        let bytes = |depth: usize| target.halves * depth * (rows + columns + 2) * product.dtype.size();
+        let bytes = |depth: usize| target.halves() * depth * (rows + columns + 2) * product.dtype.size();
         while (rows + columns) * depth < BROUGHT * items(side) && bytes(2 * depth) <= LOCAL {
             depth *= 2;
         }
@@ -250,7 +250,7 @@ pub(crate) fn tiles(product: &Product, into: Into, target: &Target, variant: Var
         fetch(of_right, columns * depth, [&right_line, &right_term, "first_column", &n], &right_element, "next_b");
     let keep_left = keep(of_left, rows * depth, &left_line, &left_term, pad_rows, "next_a", "all_a");
     let keep_right = keep(of_right, columns * depth, &right_line, &right_term, pad_columns, "next_b", "all_b");
-    let turn = if target.halves == 2 { "tile ^= 1;\n" } else { "BH_BARRIER;\n" };
+    let turn = if target.halves() == 2 { "tile ^= 1;\n" } else { "BH_BARRIER;\n" };
     let own = match units {
         true => units::own(&tile, [half_a, half_b], [pad_rows, pad_columns]),
         false => square(dtype, &tile, [half_a, half_b], [pad_rows, pad_columns], [unroll, &terms, index]),
@@ -276,8 +276,8 @@ pub(crate) fn tiles(product: &Product, into: Into, target: &Target, variant: Var
          if (t > first_term) {{\n{add}{turn}}}\n\
          if (t >= terms) break;\n{keep_left}{keep_right}BH_BARRIER;\nt += {depth};\n}}\n\
          {each_row}{before}{each}if (row < {m} && column < {n}{wanted}) {{\n{out_split}{out_element} = {from}value;\n}}\n}}\n}}\n",
-        target.halves * half_a,
-        target.halves * half_b,
+        target.halves() * half_a,
+        target.halves() * half_b,
     );
     writer.finish(target, groups, group, &body)
 }

@@ -16,7 +16,7 @@ const COLUMNS: usize = 32;
 pub(super) fn fit(dtype: DType, tile: &Tile, target: &Target) -> bool {
     let parts = tile.rows() / ROWS * (tile.columns() / COLUMNS);
     let whole = tile.rows().is_multiple_of(ROWS) && tile.columns().is_multiple_of(COLUMNS);
-    let fits = whole && tile.items() == 32 * parts && target.halves == 2;
+    let fits = whole && tile.items() == 32 * parts && target.halves() == 2;
     fits && dtype == DType::F64 && target.placements.has(Placement::Units)
 }
 

@@ -182,7 +182,7 @@ impl<'a, 'b, 'c> Plan<'a, 'b, 'c> {
     }
 
     fn single(&self) -> i64 {
-        LOCAL / self.dtype.size() as i64 / if self.call.target.halves < 2 { 2 } else { 1 }
+        LOCAL / self.dtype.size() as i64 / if self.call.target.halves() < 2 { 2 } else { 1 }
     }
 
     /// Dense lines in memory between kernels.

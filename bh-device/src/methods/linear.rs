@@ -120,7 +120,7 @@ impl<'a, 'b, 'c> Factors<'a, 'b, 'c> {
     fn new(call: &'a Call<'b, 'c>, matrix: Lines, sides: Option<Lines>) -> Factors<'a, 'b, 'c> {
         let (dtype, n) = (matrix.dtype, matrix.len);
         let columns = n + sides.as_ref().map_or(0, |sides| sides.len);
-        let block = BLOCK[usize::from(call.target.halves < 2)];
+        let block = BLOCK[usize::from(call.target.halves() < 2)];
         let mut all = Factors { call, dtype, n, columns, block, codes: Vec::new(), room: None };
         all.each(n * columns, |writer, work| {
             let order = writer.buffer(ORDER, DType::I64, true);

@@ -191,7 +191,7 @@ impl Little<'_> {
         let (name, index, group) = (self.name, self.writer.index(), items(target, n));
         let odd = n | 1;
         let local = (odd * columns) as usize * dtype.size() + group * 16 + n as usize * 4
-            <= LOCAL[usize::from(target.halves < 2)];
+            <= LOCAL[usize::from(target.halves() < 2)];
         let down = (n.max(1) as u64).next_power_of_two().min((group / COLUMNS).max(1) as u64);
         self.add(&format!("enum {{ G = {group}, R = {down}, C = {} }};", group as u64 / down));
         self.add(&format!("BH_LOCAL {name} sizes[G];\nBH_LOCAL int rows[G];"));

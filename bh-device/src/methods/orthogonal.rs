@@ -84,7 +84,7 @@ impl Factors<'_, '_, '_> {
 
     /// Items of a group for other columns than those of a block.
     fn group(&self) -> usize {
-        self.call.target.group.min(ITEMS / (3 - self.call.target.halves))
+        self.call.target.group.min(ITEMS / (3 - self.call.target.halves()))
     }
 
     fn writer(&self) -> Writer {
@@ -132,7 +132,7 @@ impl Factors<'_, '_, '_> {
         let (group, columns) = (panel.group, panel.columns);
         let unroll = loop_directive(self.call.target, columns as usize);
         let together =
-            (LOCAL / (3 - self.call.target.halves) / (group * self.dtype.size())).clamp(1, columns as usize) as i64;
+            (LOCAL / (3 - self.call.target.halves()) / (group * self.dtype.size())).clamp(1, columns as usize) as i64;
         let [n, first, width, place] =
             [self.rows, first, width, first * BLOCK].map(|number| writer.numbers.text(number));
         let own = |c: &str| panel.element(c);

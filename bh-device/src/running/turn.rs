@@ -37,7 +37,7 @@ impl Turn<'_, '_> {
     ) -> Result<Option<Vec<Failure>>> {
         self.launcher.timing.enter(self.batch, self.block);
         let outcome = match (built, plan.launches().ready()) {
-            (Err(error), false) => return Err(error.clone()),
+            (Err(error), false) => return self.refused(error, chained.is_some()).map(|()| None),
             _ if plan.in_pieces.is_some() => Err(self.launcher.does_not_fit()),
             _ => self.launcher.block(self.batch, plan, filled),
         };
@@ -68,6 +68,19 @@ impl Turn<'_, '_> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Runs a block whose kernels cannot be built on the next engine, if that can.
+    fn refused(&mut self, error: &Error, chained: bool) -> Result<()> {
+        let (batch, block) = (self.batch, self.block);
+        looked(error, self.pool);
+        self.launcher.begun = false;
+        if chained || !self.child.as_mut().is_some_and(|child| child.supports(batch, block)) {
+            return Err(error.clone());
+        }
+        self.counters.count(Verdict::Refused);
+        self.whereabouts.note(batch, block, Verdict::Refused);
+        self.on_child()
     }
 
     fn in_pieces(&mut self, nests: &InPieces) -> Result<Vec<Failure>> {

@@ -2,6 +2,7 @@
 //! in the suites of `bh-ve-opencl`, with `BH_TEST_DRIVER=cuda`.
 
 mod factors;
+mod limits;
 mod nowhere;
 mod texts;
 

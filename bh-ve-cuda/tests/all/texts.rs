@@ -1,9 +1,9 @@
 //! The compiler takes all texts of kernels: those of the conformance suite and of random programs. A driver without a device
-//! compiles them to PTX, and its kernels do nothing, so that the results are of no account.
+//! compiles them to machine code, which has limits of its own, and its kernels do nothing, so that the results are of no account.
 
 use bh_bytecode::Opcode;
 use bh_bytecode::random::program;
-use bh_core::abi::{memory, status};
+use bh_core::abi::{ComponentTable, memory, status};
 use bh_core::config::Row;
 use bh_core::export::LazyTable;
 use bh_core::stack::Stack;
@@ -29,10 +29,10 @@ static COMPILED: AtomicU64 = AtomicU64::new(0);
 /// Those that were not, with the compiler's log.
 static REFUSED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// A platform whose device is a compiler.
-struct Texts;
+/// A platform whose device is a compiler, or one whose compiler refuses all texts.
+struct Texts<const TAKES: bool>;
 
-impl Platform for Texts {
+impl<const TAKES: bool> Platform for Texts<TAKES> {
     const NAME: &'static str = "texts";
     const TITLE: &'static str = "Texts";
     const KEYS: &'static [Row] = keys::opencl::ALL;
@@ -59,7 +59,8 @@ impl Platform for Texts {
     }
 
     fn open(device: DeviceInfo, _: Options) -> Result<Arc<dyn Driver>> {
-        let nvrtc = Nvrtc::find(u32::MAX).map_err(|why| Error::new(status::DEVICE, why))?;
+        let find = || Nvrtc::find(u32::MAX).map_err(|why| Error::new(status::DEVICE, why));
+        let nvrtc = if TAKES { Some(find()?) } else { None };
         Ok(Arc::new(Compiler { device, nvrtc }))
     }
 
@@ -70,7 +71,7 @@ impl Platform for Texts {
 
 struct Compiler {
     device: DeviceInfo,
-    nvrtc: &'static Nvrtc,
+    nvrtc: Option<&'static Nvrtc>,
 }
 
 /// Every object of this driver: it is complete at once, and does nothing.
@@ -110,13 +111,14 @@ impl Kernel for Nothing {
     }
 }
 
-/// The PTX of a program.
-struct Ptx(String);
+/// The machine code of a program.
+struct Code(Vec<u8>);
 
-impl Program for Ptx {
+impl Program for Code {
     fn kernel(&self, name: &str) -> std::result::Result<Box<dyn Kernel>, String> {
-        let entry = format!(".entry {name}(");
-        if self.0.contains(&entry) { Ok(Box::new(Nothing)) } else { Err(format!("there is no kernel '{name}'")) }
+        let section = format!(".text.{name}\0");
+        let has = self.0.windows(section.len()).any(|bytes| bytes == section.as_bytes());
+        if has { Ok(Box::new(Nothing)) } else { Err(format!("there is no kernel '{name}'")) }
     }
 
     fn binary(&self) -> Option<Vec<u8>> {
@@ -185,18 +187,19 @@ impl Driver for Compiler {
     }
 
     fn compile(&self, text: &str) -> std::result::Result<Arc<dyn Program>, String> {
-        let ptx = self.nvrtc.compile(text, Form::Ptx(90), self.nvrtc.known(&OPTIONS));
-        let ptx = ptx.inspect_err(|why| REFUSED.lock().unwrap().push(format!("{why}\n{text}")))?;
+        let Some(nvrtc) = self.nvrtc else { return Err("no text is to its taste".into()) };
+        let code = nvrtc.compile(text, Form::Code(90), nvrtc.known(&OPTIONS));
+        let code = code.inspect_err(|why| REFUSED.lock().unwrap().push(format!("{why}\n{text}")))?;
         COMPILED.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(Ptx(String::from_utf8_lossy(&ptx).into_owned())))
+        Ok(Arc::new(Code(code)))
     }
 
     fn compilers(&self) -> usize {
-        self.nvrtc.count()
+        self.nvrtc.map_or(1, Nvrtc::count)
     }
 
     fn add_compiler(&self) -> bool {
-        self.nvrtc.add()
+        self.nvrtc.is_some_and(Nvrtc::add)
     }
 
     fn load(&self, _: &[u8]) -> Option<Arc<dyn Program>> {
@@ -226,12 +229,7 @@ pub fn none_is_refused() {
 /// The stack of the compiler alone, unless there is none; that is said.
 pub fn load(keys: &str) -> Option<Stack> {
     static TABLE: LazyTable = LazyTable::new();
-    let text = format!(
-        "[stacks]\nit = ['filter', 'fuser', 'node', 'texts']\n[components.texts]\ncache_dir = ''\nsmall_bytes = '0'\n{keys}\n"
-    );
-    let config = stacks::from_text("texts.toml", &text).unwrap();
-    let config = config.with_component("bh_texts", TABLE.get::<Engine<Texts>>("bh-ve-cuda", "1"));
-    match Stack::load(&config, Some("it")) {
+    match stack(TABLE.get::<Engine<Texts<true>>>("bh-ve-cuda", "1"), "", keys) {
         Ok(stack) => Some(stack),
         Err(error) => {
             assert!(error.to_string().contains("NVRTC"), "{error}");
@@ -239,6 +237,20 @@ pub fn load(keys: &str) -> Option<Stack> {
             None
         }
     }
+}
+
+/// The stack of a compiler that refuses all texts, with these engines below it.
+pub fn refusing(engines: &str) -> Stack {
+    static TABLE: LazyTable = LazyTable::new();
+    stack(TABLE.get::<Engine<Texts<false>>>("bh-ve-cuda", "1"), engines, "").unwrap()
+}
+
+fn stack(table: &'static ComponentTable, engines: &str, keys: &str) -> Result<Stack> {
+    let text = format!(
+        "[stacks]\nit = ['filter', 'fuser', 'node', 'texts', {engines}]\n[components.texts]\ncache_dir = ''\nsmall_bytes = '0'\n{keys}\n"
+    );
+    let config = stacks::from_text("texts.toml", &text)?.with_component("bh_texts", table);
+    Stack::load(&config, Some("it"))
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use crate::support;
 
+use bh_bytecode::order::AxisOrder;
 use bh_bytecode::random::{Program, Rng};
 use bh_bytecode::{Base, Batch, DType, Instr, Opcode, Operand, View, base_flags};
 use bh_core::stack::Stack;
@@ -91,6 +92,26 @@ fn rows(seed: u64) -> (Program, String) {
     (program, format!("seed {seed}: rows of {dtype} {shape:?}"))
 }
 
+/// Folds of many arrays of a shape, more than a group has local memory for at once.
+fn many(seed: u64) -> (Program, String) {
+    let mut rng = Rng::new(seed);
+    let (shape, axis) = ([rng.between(2, 40), rng.between(30, 600)], rng.below(2));
+    let mut program = Program { batch: Batch::default(), memory: Default::default() };
+    // Half of them have the tree that is the same everywhere.
+    let order = if rng.chance(50) { AxisOrder::c_order(2).fixed().code() } else { 0 };
+    let kinds = &TYPES[seed as usize % TYPES.len()..][..1 + rng.below(TYPES.len() - seed as usize % TYPES.len())];
+    // PoCL keeps what all items of a group fold on the stack of a thread.
+    let largest = kinds.iter().map(|dtype| dtype.size()).max().unwrap_or(1);
+    let count = 1 + rng.below((480 / largest).min(100));
+    for at in 0..count {
+        let dtype = kinds[at % kinds.len()];
+        let from = operand(&mut program, &mut rng, dtype, &shape, Values::Whole);
+        let to = operand(&mut program, &mut rng, dtype, &[shape[1 - axis]], Values::Whole);
+        program.batch.push_instr(Instr { param: 1 << axis, order, ..Instr::new(Opcode::AddReduce, &[to, from]) });
+    }
+    (program, format!("seed {seed}: {count} folds of {kinds:?} {shape:?} along {axis}"))
+}
+
 fn all_equal_the_oracle(make: fn(u64) -> (Program, String)) {
     let _alone = alone();
     let programs = std::env::var("BH_TEST_PROGRAMS").map_or(8, |text| text.parse().unwrap());
@@ -116,4 +137,9 @@ fn random_running_folds_equal_the_oracle() {
 #[test]
 fn random_folds_of_short_rows_equal_the_oracle() {
     all_equal_the_oracle(rows);
+}
+
+#[test]
+fn many_folds_at_once_equal_the_oracle() {
+    all_equal_the_oracle(many);
 }
