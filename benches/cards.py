@@ -348,7 +348,7 @@ class Cards:
         if self.arguments.device:
             # Simulated cards: one processor as several devices, which get shares although they announce no speed.
             kept |= {f"BH_{upper}_DEVICE": self.arguments.device, "POCL_DEVICES": " ".join(["pthread"] * cards)}
-            kept |= {f"BH_{upper}_SMALL_BYTES": "0", f"BH_{upper}_SMALL_OPERATIONS": "0"}
+            kept |= {f"BH_{upper}_PLACEMENT": "device"}
             kept |= {"BH_CLUSTER_WEIGHTS": ",".join(["1"] * cards)} if cards > 1 else {}
         else:
             kept[f"BH_{upper}_DEVICE"] = ",".join(map(str, range(cards)))

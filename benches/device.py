@@ -130,7 +130,7 @@ def agree(out, figures, only):
         program = collection.PROGRAMS[name]
         n, steps = program["small"]
         for dtype in ("f64", "f32"):
-            forced = {"BH_OPENCL_SMALL_BYTES": "0", "BH_OPENCL_SMALL_OPERATIONS": "0"}
+            forced = {"BH_OPENCL_PLACEMENT": "device"}
             device, why = step(name, n, dtype, steps, False, **forced)
             host, _ = step(name, n, dtype, steps, False, BH_STACK="cpu")
             same = bool(device and host) and collection.agree(device["checksum"], host["checksum"], program["tolerance"][dtype])

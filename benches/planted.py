@@ -23,7 +23,7 @@ ranks = 3
 small_bytes = 1024
 """
 
-DEVICE = {"BH_STACK": "opencl", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_SMALL_BYTES": "0", "BH_OPENCL_SMALL_OPERATIONS": "0"}
+DEVICE = {"BH_STACK": "opencl", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_PLACEMENT": "device"}
 
 # The check, variables, and the text, whose marked line makes the first bad number if `plant` holds.
 PROGRAMS = {

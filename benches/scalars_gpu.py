@@ -159,7 +159,7 @@ def main():
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     fresh.enable_driver()
-    own = {"STACK": "opencl", "OPENCL_DEVICE": given.device, "OPENCL_SMALL_BYTES": "0", "OPENCL_SMALL_OPERATIONS": "0"}
+    own = {"STACK": "opencl", "OPENCL_DEVICE": given.device, "OPENCL_PLACEMENT": "device"}
     os.environ.update({f"BH_{key}": value for key, value in own.items()})
     if given.inside:
         return inside(given.names[0], given)

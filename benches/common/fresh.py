@@ -16,6 +16,6 @@ def environment(device, kept, counters, stack="opencl"):
     """The settings: all work on the device, kernels timed and kept in a folder, and counters in the program's line. `stack` is
     `opencl` or `cuda`."""
     driver = {"CUDA_CACHE_DISABLE": "1", "POCL_CACHE_DIR": str(kept), "POCL_KERNEL_CACHE": "0"}
-    keys = {"SMALL_BYTES": "0", "SMALL_OPERATIONS": "0", "DEVICE": device, "CACHE_DIR": str(kept), "PROFILE": "true"}
+    keys = {"PLACEMENT": "device", "DEVICE": device, "CACHE_DIR": str(kept), "PROFILE": "true"}
     own = {f"BH_{stack.upper()}_{key}": value for key, value in keys.items()}
     return {**driver, **own, "BH_STACK": stack, "BENCH_COUNTERS": ",".join(counters)}

@@ -94,7 +94,7 @@ impl ByNumpy {
         {
             return Ok(None);
         }
-        if self.in_process && !context_of(&arguments)?.is_in_process(py)? {
+        if self.in_process && !context_of(&arguments)?.computes_little(py)? {
             return Ok(None);
         }
         let mut shown = Vec::with_capacity(arguments.all().len());

@@ -30,6 +30,8 @@ pub struct Context {
     pub little: u64,
     /// Are all arrays in the memory of this process? Asked once.
     in_process: OnceLock<bool>,
+    /// May NumPy compute with arrays at hand? Asked once.
+    computes_little: OnceLock<bool>,
     /// How many ranks have parts of the arrays. Asked once.
     ranks: OnceLock<usize>,
 }
@@ -37,11 +39,21 @@ pub struct Context {
 impl Context {
     /// Are all arrays of the stack in the memory of this process?
     pub fn is_in_process(&self, py: Python<'_>) -> PyResult<bool> {
-        if let Some(known) = self.in_process.get() {
+        self.answer(py, &self.in_process, "stack_in_process")
+    }
+
+    /// May NumPy compute with arrays of the stack that are at hand?
+    pub fn computes_little(&self, py: Python<'_>) -> PyResult<bool> {
+        self.answer(py, &self.computes_little, "computes_little")
+    }
+
+    /// What a function of bh's Python package says of the stack, asked once.
+    fn answer(&self, py: Python<'_>, known: &OnceLock<bool>, question: &str) -> PyResult<bool> {
+        if let Some(known) = known.get() {
             return Ok(*known);
         }
-        let found = py.import("bh._array.memory")?.call_method1("stack_in_process", (&self.name,))?.extract()?;
-        Ok(*self.in_process.get_or_init(|| found))
+        let found = py.import("bh._array.memory")?.call_method1(question, (&self.name,))?.extract()?;
+        Ok(*known.get_or_init(|| found))
     }
 
     /// How many ranks have parts of the stack's arrays?
@@ -130,6 +142,7 @@ fn open(py: Python<'_>, name: Option<&str>) -> PyResult<Shared> {
             methods: Methods::default(),
             little,
             in_process: OnceLock::new(),
+            computes_little: OnceLock::new(),
             ranks: OnceLock::new(),
         })
     };

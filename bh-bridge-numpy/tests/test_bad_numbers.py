@@ -252,7 +252,7 @@ def test_ranks_are_checked(tmp_path):
 
 @pytest.mark.skipif(not bh.devices().get("opencl"), reason="there is no device of OpenCL")
 def test_devices_are_checked(tmp_path):
-    found_on(tmp_path, BH_STACK="opencl", BH_OPENCL_DEVICE="cpu", BH_OPENCL_SMALL_BYTES="0", BH_OPENCL_SMALL_OPERATIONS="0", **BUILD_QUICKLY)
+    found_on(tmp_path, BH_STACK="opencl", BH_OPENCL_DEVICE="cpu", BH_OPENCL_PLACEMENT="device", **BUILD_QUICKLY)
 
 
 def test_the_command_line_has_the_check(tmp_path):

@@ -117,7 +117,7 @@ for seed in range(int(sys.argv[1]), int(sys.argv[2])):
         sys.exit(f"seed {seed}: {done}")
 print("done")
 """
-DEVICE = {"BH_STACK": "opencl", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_SMALL_BYTES": "0", "BH_OPENCL_SMALL_OPERATIONS": "0", **BUILD_QUICKLY}
+DEVICE = {"BH_STACK": "opencl", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_PLACEMENT": "device", **BUILD_QUICKLY}
 
 
 @pytest.mark.parametrize(("keys", "seeds"), [({"BH_STACK": "cpu"}, (0, 60)), (DEVICE, (0, 25))], ids=["cpu", "opencl"])

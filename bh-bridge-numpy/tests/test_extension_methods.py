@@ -157,7 +157,7 @@ assert (twice(numbers[::2]) == 2 * numbers[::2]).all()
 
 
 def test_kernels_of_files_run_on_devices(folder):
-    settings = {"BH_STACK": "opencl", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_SMALL_BYTES": "0", "BH_OPENCL_SMALL_OPERATIONS": "0"}
+    settings = {"BH_STACK": "opencl", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_PLACEMENT": "device"}
     command = [sys.executable, "-c", ON_A_DEVICE, str(folder / "twice.cl")]
     done = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True, timeout=LIMIT)
     if "no device" in done.stderr:

@@ -27,7 +27,7 @@ result = run(state, int(sys.argv[4]))
 np.flush()
 print(json.dumps([built() - before, result()]))
 """
-SETTINGS = {"DEVICE": "cpu", "SMALL_BYTES": "0", "SMALL_OPERATIONS": "0", "WHILE_BUILDING": "off", "TUNE": "off"}
+SETTINGS = {"DEVICE": "cpu", "PLACEMENT": "device", "WHILE_BUILDING": "off", "TUNE": "off"}
 
 
 def kernels(tmp_path, name, n, steps, **settings):
@@ -87,7 +87,7 @@ def test_transforms_of_real_numbers_on_the_device_give_what_numpy_gives():
 
 
 def test_methods_are_the_next_engines_if_the_device_is_not_to_run_them():
-    found = methods(20, BH_STACK="opencl", BH_OPENCL_METHODS="false", BH_OPENCL_SMALL_BYTES="0", BH_OPENCL_SMALL_OPERATIONS="0")
+    found = methods(20, BH_STACK="opencl", BH_OPENCL_METHODS="false", BH_OPENCL_PLACEMENT="device")
     assert "20 calls, 0 differ" in found and "blocks unsupported" in found, found
 
 

@@ -595,7 +595,7 @@ print(before, "|", _native.Stack().message("cluster shares"), "|", [float(array.
 
 @pytest.mark.parametrize("name", THERE)
 def test_ranks_know_the_memory_of_each_others_devices(tmp_path, name):
-    keys = {"BH_STACK": "cluster-opencl", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_SMALL_BYTES": "0", "BH_OPENCL_SMALL_OPERATIONS": "0"}
+    keys = {"BH_STACK": "cluster-opencl", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_PLACEMENT": "device"}
     done = launched(name, tmp_path, UNEVEN_MEMORY, ranks=2, **keys)
     if done.stdout.strip() == "no device" or "OpenCL" in done.stderr:
         pytest.skip("no OpenCL")

@@ -19,7 +19,7 @@ SETTINGS = {
     "in blocks": {"BH_VE_CPU_JIT": "off"},
     "the plainest instruction set": {"BH_VE_CPU_ISA": "portable"},
     "without fusion": {"BH_FUSER_ALGORITHM": "singleton"},
-    "a device": {"BH_STACK": "opencl", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_SMALL_BYTES": "0", "BH_OPENCL_SMALL_OPERATIONS": "0"},
+    "a device": {"BH_STACK": "opencl", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_PLACEMENT": "device"},
     "four ranks": SIMULATED,
     "sixteen ranks": WIDE,
     "siblings": SIBLINGS,

@@ -66,7 +66,7 @@ def run(tmp_path, name, program, *arguments):
     variables, command = {"BH_STACK": "cpu"}, []
     if name != "alone":
         children, weights = STACKS[name]
-        keys = '[components.opencl]\ndevice = "cpu"\nsmall_operations = 0\nsmall_bytes = "0"\n' if "device" in name else ""
+        keys = '[components.opencl]\ndevice = "cpu"\nplacement = "device"\n' if "device" in name else ""
         stacks.write_text(
             f'[stacks]\nit = ["filter", "cluster", [{children}]]\n[components.cluster]\nweights = {weights}\nsmall_bytes = 64\n{keys}'
         )

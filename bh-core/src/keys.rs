@@ -63,7 +63,7 @@ keys! {
              threads.";
         IMMEDIATE_BYTES "immediate_bytes": Size = "65536",
             "An operation runs at its call, and is not recorded, if each of its arrays has at most this many bytes and none of them \
-             waits for other operations; 0 for never. The CPU engine can do so, device engines cannot.";
+             waits for other operations; 0 for never. The CPU engine can do so; a device engine leaves it to a CPU engine behind it.";
         RECIPES "recipes": Recipes = "\"auto\"",
             "Results of a batch that no call has read when it ends are computed at their first reading: auto (large results, if an \
              equal batch before dropped them unread), off, always. Results are the same to the last bit.";
@@ -223,11 +223,10 @@ keys! {
         STAGING "staging": String = "\"auto\"",
             "Transfers of more bytes than this go in pieces of this size through pinned memory, which is faster: a size, 0 for never, \
              or auto.";
-        SMALL_BYTES "small_bytes": String = "\"256KiB\"",
-            "A kernel on data in host memory goes to the next engine if it touches fewer bytes than this, and makes fewer element \
-             operations than the next key says.";
-        SMALL_OPERATIONS "small_operations": u64 = "4194304",
-            "The number of element operations below which such a kernel goes to the next engine; 0 if its bytes alone decide.";
+        PLACEMENT "placement": String = "\"auto\"",
+            "Where little work runs: auto (on the next engine while its data is in host memory, single operations on little arrays at \
+             their calls), device (on the device, as all that it can run), or a size and a number, as in 256KiB 4194304 (kernels on \
+             data in host memory that touch fewer bytes and make fewer element operations run on the next engine, nothing at its call).";
         GROUP "group": usize = "256", "Items of a work-group, a power of two.";
         SPECIALISE "specialise": String = "\"auto\"",
             "Build kernels anew with their sizes in the text: auto (in the background, at the third call), on (at once), off.";

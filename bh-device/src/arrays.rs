@@ -21,6 +21,8 @@ pub(crate) struct Arrays {
     known: HashMap<u64, Known>,
     /// Bases in host memory of which parts were brought, and how many bytes.
     parted: HashMap<u64, u64>,
+    /// How often a base came from host memory as a whole.
+    came: HashMap<u64, u32>,
     clock: u64,
     pub(crate) counters: &'static Counters,
     evictions: Counter,
@@ -36,6 +38,17 @@ struct Known {
     memory: Weak<Memory>,
     used: u64,
 }
+
+/// Where the values of a base are: in one place alone, or in both or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Host,
+    Device,
+    Anywhere,
+}
+
+/// The number of times that a base came from host memory from which on further ones are expected.
+const RETURNS: u32 = 3;
 
 /// This many bases are remembered before those without a copy are forgotten.
 const KNOWN: usize = 4096;
@@ -59,8 +72,8 @@ impl Arrays {
     pub(crate) fn new(registry: Registry, pool: Arc<Pool>, held: Arc<Held>, host: &Host) -> Arrays {
         let (space, evictions) = (registry.new_space(), host.counter("evictions"));
         let cleared = host.counter("cleared_bytes");
-        let (known, parted, counters) = (HashMap::new(), HashMap::new(), Counters::new(host));
-        Arrays { registry, pool, space, known, parted, clock: 0, counters, evictions, cleared, held }
+        let (known, parted, came, counters) = (HashMap::new(), HashMap::new(), HashMap::new(), Counters::new(host));
+        Arrays { registry, pool, space, known, parted, came, clock: 0, counters, evictions, cleared, held }
     }
 
     /// Where arrays of the device are known.
@@ -122,9 +135,24 @@ impl Arrays {
         self.known.get(&base.id).is_some_and(|known| known.memory.strong_count() > 0)
     }
 
+    /// Where the values of a base are.
+    pub(crate) fn place(&self, base: &Base) -> Place {
+        match (self.registry.residency(base).host != 0, self.is_known(base)) {
+            (true, false) => Place::Host,
+            (false, true) => Place::Device,
+            _ => Place::Anywhere,
+        }
+    }
+
+    /// Has a base come from host memory again and again, as the program does work on it there in between?
+    pub(crate) fn returns(&self, base: &Base) -> bool {
+        self.came.get(&base.id).is_some_and(|&times| times >= RETURNS)
+    }
+
     /// A base has ended.
     pub(crate) fn forget(&mut self, base: &Base) {
         self.known.remove(&base.id);
+        self.came.remove(&base.id);
     }
 
     /// Bytes that a base's copy on the device takes; 0 if there is none.
@@ -301,10 +329,18 @@ impl Arrays {
             let loan = self.registry.acquire(base, access::READ)?;
             // SAFETY: the loan holds the whole base until it is released.
             self.upload(&memory, unsafe { std::slice::from_raw_parts(loan.data().cast::<u8>(), bytes) })?;
+            self.came_to_device(base);
         }
         self.attach(base, memory.clone(), false)?;
         self.used(base, &memory);
         Ok(memory)
+    }
+
+    fn came_to_device(&mut self, base: &Base) {
+        if self.came.len() >= KNOWN {
+            self.came.clear();
+        }
+        *self.came.entry(base.id).or_default() += 1;
     }
 
     /// Copies bytes to the begin of device memory.

@@ -2,7 +2,7 @@
 //! them waits for the kernels before.
 
 use crate::running::Open;
-use crate::settings::Settings;
+use crate::settings::{Little, Settings};
 use crate::whereabouts::Verdict;
 use crate::work::Work;
 use bh_bytecode::BatchRef;
@@ -30,7 +30,12 @@ impl Alone {
         let work = Work::of(batch, block);
         match device.refuses(batch, block, &work, falls) {
             Some(place) => Alone::Refused(place),
-            None if falls && work.is_small(settings) && !device.has_any(batch, block) => Alone::Little,
+            None if falls
+                && settings.little != Little::NOTHING
+                && device.is_for_host(batch, block, &work, settings) =>
+            {
+                Alone::Little
+            }
             None => Alone::Device,
         }
     }

@@ -93,8 +93,11 @@ unsafe impl<P: Platform> Component for Engine<P> {
             let flags = below.flags & !(capability::CONCURRENT_DATA | capability::EVALUATES | capability::IMMEDIATE);
             return Capabilities { flags, ..below };
         };
+        // Operations on little arrays in host memory are the next engine's, which the host asks after this one.
+        let at_once = if self.settings.little.at_once { capability::EVALUATES | capability::IMMEDIATE } else { 0 };
         Capabilities {
-            flags: capability::RETIRES_BLOCKS
+            flags: below.flags & at_once
+                | capability::RETIRES_BLOCKS
                 | capability::NO_FORK
                 | capability::RENAMES
                 | capability::ACQUIRES_FIRST

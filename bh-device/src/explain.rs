@@ -96,8 +96,8 @@ fn lines(device: &Open, settings: &Settings, falls: bool, batch: &BatchRef<'_>, 
         }
         _ => format!("on {}", facts.name),
     }];
-    if falls && work.is_small(settings) {
-        let (bytes, operations) = (work.bytes, work.operations);
+    if falls && work.is_little(&settings.little) {
+        let (bytes, operations) = (work.touched, work.operations);
         lines.push(format!(
             "while its arrays are in host memory on the next engine: {bytes} bytes, {operations} operations"
         ));

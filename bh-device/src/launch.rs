@@ -1,6 +1,6 @@
 //! Running a block: its memory is brought together, its kernels go into the queue.
 
-use crate::arrays::{Arrays, Lent};
+use crate::arrays::{Arrays, Lent, Place};
 use crate::code::{Code, KernelMemory, NOTE, Why};
 use crate::driver::Event;
 use crate::memory::Memory;
@@ -11,6 +11,25 @@ use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_kernel::BufferRef;
 use std::sync::Arc;
+
+/// The bytes that are copied between host and device in the time before the first one of a copy arrives.
+const LATENCY_BYTES: u64 = 128 << 10;
+
+/// Bytes that are to be copied before a block can run, see [`Launcher::distance`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Distance {
+    pub(crate) to_host: u64,
+    pub(crate) to_device: u64,
+    /// Those of arrays that the program uses on both sides in turn, there and back.
+    pub(crate) returning: u64,
+}
+
+impl Distance {
+    /// Does the host do a block sooner that is no little work of its own, as its arrays come back in any case?
+    pub(crate) fn outweighs(&self, touched: u64) -> bool {
+        touched < self.returning
+    }
+}
 
 /// An instruction (index in the batch) that failed, and why.
 pub(crate) type Failure = (u32, Error);
@@ -67,6 +86,33 @@ impl Launcher {
         let views = batch.block_instrs(block).iter().flat_map(|&index| batch.instrs[index as usize].operands());
         let mut bases = views.filter_map(|operand| batch.base_of(operand.as_view()?));
         bases.any(|base| self.arrays.is_known(base))
+    }
+
+    /// The copies that a block needs on the device and in host memory.
+    pub(crate) fn distance(&self, batch: &BatchRef<'_>, block: u32) -> Distance {
+        let block = &batch.blocks[block as usize];
+        let mut seen: Vec<u32> = batch.contracted(block).to_vec();
+        let mut found = Distance::default();
+        let views = batch.block_instrs(block).iter().flat_map(|&index| batch.instrs[index as usize].operands());
+        for view in views.filter_map(|operand| operand.as_view()) {
+            let (Some(base), place) = (batch.base_of(view), batch.views[view as usize].base) else { continue };
+            if seen.contains(&place) {
+                continue;
+            }
+            seen.push(place);
+            // A copy takes as long as so many bytes before its first one arrives.
+            let bytes = base.bytes().saturating_add(LATENCY_BYTES);
+            let there = match self.arrays.place(base) {
+                Place::Device => &mut found.to_host,
+                Place::Host => &mut found.to_device,
+                Place::Anywhere => continue,
+            };
+            *there = there.saturating_add(bytes);
+            if self.arrays.returns(base) {
+                found.returning = found.returning.saturating_add(2 * bytes);
+            }
+        }
+        found
     }
 
     /// Puts a block into the queue. Its outputs belong to the device afterwards. Nothing is changed before all that the

@@ -1,7 +1,7 @@
 //! Batches that repeat, worked out once: which arrays they borrow, which memory they need besides, what each kernel's arguments are, and
 //! which arrays end. Arrays that begin and end within a batch are never the registry's. A repetition borrows, launches and retires.
 
-use crate::arrays::{Arrays, Lent};
+use crate::arrays::{Arrays, Lent, Place};
 use crate::chains::BatchPlan;
 use crate::code::{KernelMemory, Placement, Placements};
 use crate::driver::Graph;
@@ -165,9 +165,9 @@ impl Prepared {
             && self.steps.iter().all(|step| step.launch.code.library.is_none())
     }
 
-    /// Has any array that it reads a copy on the device?
+    /// Are the values of any array that it reads on the device alone?
     pub(crate) fn is_here(&self, batch: &BatchRef<'_>, arrays: &Arrays) -> bool {
-        self.borrowed.iter().any(|borrowed| arrays.is_known(&batch.bases[borrowed.base as usize]))
+        self.borrowed.iter().any(|borrowed| arrays.place(&batch.bases[borrowed.base as usize]) == Place::Device)
     }
 
     /// May it run? After it has not fit, its blocks run one after the other.

@@ -206,9 +206,16 @@ impl Open {
         ((several || falls) && !work.fits(&self.pool) && !parted()).then_some(Verdict::TooLarge)
     }
 
-    /// Has any array of a block a copy on the device?
-    pub(crate) fn has_any(&self, batch: &BatchRef<'_>, block: u32) -> bool {
-        self.launcher.as_ref().is_some_and(|launcher| launcher.has_any(batch, block))
+    /// Does the host do a block sooner: little work whose data is rather there than on the device, or work on arrays that are used
+    /// on both sides in turn?
+    pub(crate) fn is_for_host(&self, batch: &BatchRef<'_>, block: u32, work: &Work, settings: &Settings) -> bool {
+        let is_little = work.is_little(&settings.little);
+        if !is_little && !settings.little.at_once {
+            return false;
+        }
+        let Some(launcher) = &self.launcher else { return is_little };
+        let distance = launcher.distance(batch, block);
+        (is_little || distance.outweighs(work.touched)) && distance.to_host <= distance.to_device
     }
 
     /// Is a batch prepared? If there is a next engine, which has its little work where the data is, some of the data must be here.

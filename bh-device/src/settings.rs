@@ -40,6 +40,38 @@ pub(crate) enum TimeTiles {
     Kernels(u32),
 }
 
+/// Little work, which the next engine does where its data is in host memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Little {
+    /// Its blocks touch fewer bytes.
+    pub(crate) bytes: u64,
+    /// They make fewer element operations.
+    pub(crate) operations: u64,
+    /// May the next engine carry out operations on little arrays at their calls?
+    pub(crate) at_once: bool,
+}
+
+impl Little {
+    /// A kernel and two transfers take a device as long as a processor takes for this.
+    const USUAL: Little = Little { bytes: 256 << 10, operations: 4 << 20, at_once: true };
+    /// Everything runs on the device.
+    pub(crate) const NOTHING: Little = Little { bytes: 0, operations: 0, at_once: false };
+
+    /// Little work by the key `placement`.
+    fn read(text: Option<&str>) -> Result<Little> {
+        let given = match text.map(str::trim) {
+            None | Some("auto") => return Ok(Little::USUAL),
+            Some("device") => return Ok(Little::NOTHING),
+            Some(given) => given,
+        };
+        let wrong = || Error::of_key("placement", "auto, device, or a size and a number, as in 256KiB 4194304", given);
+        let (size, number) = given.split_once(' ').ok_or_else(wrong)?;
+        let bytes = parse_size(size, || 0).ok_or_else(wrong)? as u64;
+        let operations = number.trim().parse().map_err(|_| wrong())?;
+        Ok(Little { bytes, operations, at_once: false })
+    }
+}
+
 /// Values of the keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -49,10 +81,7 @@ pub(crate) struct Settings {
     pub(crate) memory: Option<u64>,
     /// Bytes of a piece of pinned memory for transfers; 0 for none, `None`: what suits the device.
     pub(crate) staging: Option<usize>,
-    /// Blocks that touch fewer bytes, none of them on the device, go to the next engine.
-    pub(crate) small_bytes: u64,
-    /// Blocks with fewer element operations do, whose data is in host memory; 0 if their bytes alone decide.
-    pub(crate) small_operations: u64,
+    pub(crate) little: Little,
     /// Items of a work-group.
     pub(crate) group: usize,
     pub(crate) specialise: Specialise,
@@ -142,8 +171,7 @@ impl Settings {
             device: text(&opencl::DEVICE).filter(|text| text != "auto"),
             memory,
             staging,
-            small_bytes: size(&opencl::SMALL_BYTES)?,
-            small_operations: host.setting(&opencl::SMALL_OPERATIONS)?,
+            little: Little::read(text(&opencl::PLACEMENT).as_deref())?,
             group,
             specialise,
             fast_math: host.setting(&opencl::FAST_MATH)?,

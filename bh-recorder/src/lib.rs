@@ -350,6 +350,7 @@ impl Recorder {
             evaluator,
             immediate,
             maps,
+            device: device.is_some(),
             memory,
             step_bytes,
             options,

@@ -15,7 +15,7 @@ def _engine(**keys):
 def _device():
     """Keys with which little work runs on a device, too: on the one that `BH_SOAK_DEVICE` names, or a processor."""
     device = os.environ.get("BH_SOAK_DEVICE", "cpu")
-    return {"device": device, "group": 16, "small_bytes": 64, "small_operations": 8, "cache_dir": "", "while_building": "off"}
+    return {"device": device, "group": 16, "placement": "64 8", "cache_dir": "", "while_building": "off"}
 
 
 # Stacks by name: the sections of components that get settings of their own.

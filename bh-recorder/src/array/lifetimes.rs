@@ -45,6 +45,7 @@ impl State {
             changes: 0,
             recipe: None,
             readers: 0,
+            earned: 0,
             watched: 0,
         };
         let base = self.bases.insert(entry).map_err(|_| too_many())?;

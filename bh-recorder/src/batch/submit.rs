@@ -99,7 +99,8 @@ impl State {
         }
         let running = self.running.as_ref()?;
         let turn = period.found()?;
-        let waits = running.immediate.is_some() && running.options.recipes != Recipes::Off && !self.records_all();
+        let here = running.immediate.is_some() && !running.device;
+        let waits = here && running.options.recipes != Recipes::Off && !self.records_all();
         if !waits
             || turn >= running.options.max_instructions as u64
             || limit::gains_from_turns(instructions, self.builder.work_bytes)

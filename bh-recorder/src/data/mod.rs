@@ -16,6 +16,11 @@ pub trait Data {
     /// Ends a `map`.
     fn unmap(&mut self, base: &Base) -> Result<()>;
 
+    /// Can the base be mapped without a copy to host memory?
+    fn is_at_host(&mut self, _base: &Base) -> Result<bool> {
+        Ok(true)
+    }
+
     /// Takes the caller's memory, of the host or of a device, as the base's data.
     ///
     /// # Safety

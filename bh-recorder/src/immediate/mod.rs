@@ -139,6 +139,10 @@ impl State {
         let done = is_little && self.carry_out(operation, told, out, (owner, own_first), sources)?;
         if !done {
             self.little.count(is_little);
+            if self.running.as_ref().is_some_and(|running| running.device) {
+                let handle = |source: &Source| if let Source::Handle(handle) = *source { Some(handle) } else { None };
+                sources.iter().filter_map(handle).chain([out]).for_each(|handle| self.weigh_use(handle, is_little));
+            }
             if kind == Kind::Elementwise {
                 self.note_link(out, kind);
             }

@@ -16,6 +16,9 @@ use bh_core::abi::{access, status};
 use bh_core::error::{Error, Result};
 use bh_core::strided::Side;
 
+/// The bytes that can be copied from a device and back to it in the time of a little operation there, some 20 µs.
+const LITTLE_USE: u64 = 256 << 10;
+
 /// Asks the stack for a map, or a copy.
 type Mapping<'a> = dyn FnMut(&mut dyn Data) -> Result<Option<SendPtr>> + Send + 'a;
 
@@ -144,11 +147,11 @@ impl Recorder {
         elements: i64,
         reach: impl FnOnce(&mut Mapping<'_>) -> Result<Option<SendPtr>>,
     ) -> Result<bool> {
-        let writable = {
+        let (writable, earned) = {
             let mut state = self.state();
             let handle = state.find(held.handle)?;
             match state.takes_map(handle, elements) && (held.reads || held.view.is_injective()) {
-                true => state.may_be_written(handle, held.needed),
+                true => (state.may_be_written(handle, held.needed), state.earns_map(handle)),
                 false => return Ok(false),
             }
         };
@@ -158,7 +161,10 @@ impl Recorder {
         }
         let base = held.base;
         // A base that cannot be mapped fails again in the access itself.
-        let mapped = reach(&mut |data| Ok(data.map(&base, None, mode).ok().map(SendPtr)))?;
+        let mapped = reach(&mut |data| {
+            let pays = earned || data.is_at_host(&base)?;
+            Ok(if pays { data.map(&base, None, mode).ok().map(SendPtr) } else { None })
+        })?;
         let Some(data) = mapped else { return Ok(false) };
         let mut state = self.state();
         if let Ok(handle) = state.find(held.handle)
@@ -191,7 +197,8 @@ impl State {
     /// Is what was recorded to be waited for now, so that little operations can be carried out at once?
     #[cold]
     pub(crate) fn waits_for_little(&mut self) -> bool {
-        let is_short = self.little.waits(self.at_once_so_far(), self.builder.work_bytes);
+        let on_device = self.running.as_ref().is_some_and(|running| running.device);
+        let is_short = self.little.waits(self.at_once_so_far(), self.builder.work_bytes, on_device);
         is_short && self.works_at_once() && self.running.as_ref().is_some_and(|running| running.maps)
     }
 
@@ -229,6 +236,26 @@ impl State {
             && entry.base.len > 1
             && self.settles(entry.base.bytes()).is_none()
             && self.settles(elements as u64 * size).is_some()
+    }
+
+    /// Counts a little use of an array's base. Has it been used in this way so often that a copy of all of it to host memory pays, as none has
+    /// to be made or the uses on the device have taken as long? Counts of the program decide, so that results have the same bits in
+    /// each run.
+    fn earns_map(&mut self, handle: u32) -> bool {
+        let on_device = self.running.as_ref().is_some_and(|running| running.device);
+        if on_device {
+            self.weigh_use(handle, true);
+        }
+        let entry = self.bases.at(self.handles.at(handle).base);
+        !on_device || entry.earned >= entry.base.bytes()
+    }
+
+    /// Notes that a recorded operation uses an array: with little work, which the host would do faster, or with much, so that its base is
+    /// best where the engine computes.
+    #[inline]
+    pub(crate) fn weigh_use(&mut self, handle: u32, is_little: bool) {
+        let entry = self.bases.at_mut(self.handles.at(handle).base);
+        entry.earned = if is_little { entry.earned.saturating_add(LITTLE_USE) } else { 0 };
     }
 
     /// Is nobody left who relies on the data of an array as it is, once `waited` batches are waited for?

@@ -2,7 +2,7 @@
 
 use crate::data::{Data, SharedData};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
-use bh_core::abi::{Adoption, Capabilities, Export, ExportRequest, HostMemory, fork};
+use bh_core::abi::{Adoption, Capabilities, Export, ExportRequest, HostMemory, Residency, fork};
 use bh_core::component::{SharedCalls, Ticket};
 use bh_core::error::Result;
 use bh_core::services::Services;
@@ -70,6 +70,11 @@ pub trait Backend: Data + Send {
     }
 }
 
+/// Are values in host memory, or nowhere, so that no engine has to copy them there?
+fn costs_nothing_here(found: Residency) -> bool {
+    found.host != 0 || found.spaces == 0 && found.alias == 0
+}
+
 impl Data for Stack {
     fn map(&mut self, base: &Base, view: Option<&View>, access: u32) -> Result<*mut u8> {
         Stack::map(self, base, view, access)
@@ -77,6 +82,10 @@ impl Data for Stack {
 
     fn unmap(&mut self, base: &Base) -> Result<()> {
         Stack::unmap(self, base)
+    }
+
+    fn is_at_host(&mut self, base: &Base) -> Result<bool> {
+        Stack::residency(self, base).map(costs_nothing_here)
     }
 
     unsafe fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
@@ -127,6 +136,10 @@ impl Data for Calls<'_> {
 
     fn unmap(&mut self, base: &Base) -> Result<()> {
         self.0.unmap(base)
+    }
+
+    fn is_at_host(&mut self, base: &Base) -> Result<bool> {
+        self.0.residency(base).map(costs_nothing_here)
     }
 
     unsafe fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {

@@ -11,6 +11,8 @@ const ROW: u32 = 32;
 const LONGEST: u32 = 4096;
 /// If batches under way work on more bytes than this, the recorder does not wait for them.
 const WORK: u64 = 16 << 20;
+/// As many bytes for a device, which takes about as long for them.
+const DEVICE_WORK: u64 = 1 << 30;
 /// The number of elementwise operations in a chain from which on the next ones are recorded. Measured on 8,000 `f64`: a batch costs as
 /// much as 6 to 8 of them save in one kernel.
 const CHAIN: u32 = 8;
@@ -93,11 +95,12 @@ impl Little {
     }
 
     /// Does the recorder wait for everything that was recorded? `immediate`: how many operations have been carried out at once;
-    /// `pending`: the bytes that the batch under construction works on.
+    /// `pending`: the bytes that the batch under construction works on; `on_device`: a device does the work.
     #[cold]
-    pub(crate) fn waits(&mut self, immediate: u64, pending: u64) -> bool {
+    pub(crate) fn waits(&mut self, immediate: u64, pending: u64, on_device: bool) -> bool {
         self.longest = if immediate > self.immediate { ROW } else { (2 * self.longest).min(LONGEST) };
         (self.row, self.immediate) = (0, immediate);
-        self.under_way.iter().fold(pending, |sum, (_, work)| sum.saturating_add(*work)) <= WORK
+        self.under_way.iter().fold(pending, |sum, (_, work)| sum.saturating_add(*work))
+            <= if on_device { DEVICE_WORK } else { WORK }
     }
 }

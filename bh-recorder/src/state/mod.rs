@@ -97,6 +97,8 @@ pub(crate) struct BaseEntry {
     pub(crate) recipe: Option<Box<Recipe>>,
     /// Recipes that read it.
     pub(crate) readers: u32,
+    /// Bytes that little uses of it on a device have cost so far, see [`State::earns_map`].
+    pub(crate) earned: u64,
     /// Its key in the history of recipes, until it is used behind the batch that made it; 0: none.
     pub(crate) watched: u64,
 }
@@ -162,8 +164,10 @@ pub(crate) struct Running {
     /// Computes operations on known scalars. Not to be used once the executor has ended.
     pub(crate) evaluator: Option<Evaluator>,
     pub(crate) immediate: Option<Immediate>,
-    /// Arrays live in host memory, where maps of them cost nothing.
+    /// Arrays live in this process, where they can be mapped.
     pub(crate) maps: bool,
+    /// They may be in memory of a device, which maps copy as a whole.
+    pub(crate) device: bool,
     /// Bytes that arrays can be in, where the engines compute.
     pub(crate) memory: u64,
     /// Bytes of arrays that a short batch may hold, or one that waits for the end of a turn.

@@ -247,7 +247,7 @@ pub fn refusing(engines: &str) -> Stack {
 
 fn stack(table: &'static ComponentTable, engines: &str, keys: &str) -> Result<Stack> {
     let text = format!(
-        "[stacks]\nit = ['filter', 'fuser', 'node', 'texts', {engines}]\n[components.texts]\ncache_dir = ''\nsmall_bytes = '0'\n{keys}\n"
+        "[stacks]\nit = ['filter', 'fuser', 'node', 'texts', {engines}]\n[components.texts]\ncache_dir = ''\nplacement = 'device'\n{keys}\n"
     );
     let config = stacks::from_text("texts.toml", &text)?.with_component("bh_texts", table);
     Stack::load(&config, Some("it"))

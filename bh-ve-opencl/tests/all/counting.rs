@@ -41,7 +41,7 @@ fn random_sums_at_indices_equal_the_oracle() {
     let _alone = alone();
     let programs = std::env::var("BH_TEST_PROGRAMS").map_or(18, |text| text.parse().unwrap());
     for (group, specialise) in [(16, "on"), (256, "off")] {
-        let keys = format!("specialise = '{specialise}'\ncache_dir = ''\nsmall_bytes = '0'");
+        let keys = format!("specialise = '{specialise}'\ncache_dir = ''\nplacement = 'device'");
         let Some(mut stack) = load_with_groups(group, "'opencl'", &keys) else { return };
         for seed in 0..programs {
             let (program, what) = program(seed);

@@ -116,7 +116,7 @@ fn all_equal_the_oracle(make: fn(u64) -> (Program, String)) {
     let _alone = alone();
     let programs = std::env::var("BH_TEST_PROGRAMS").map_or(8, |text| text.parse().unwrap());
     for (group, specialise) in [(16, "off"), (256, "on")] {
-        let keys = format!("specialise = '{specialise}'\ncache_dir = ''\nsmall_bytes = '0'\nsmall_operations = 0");
+        let keys = format!("specialise = '{specialise}'\ncache_dir = ''\nplacement = 'device'");
         let Some(mut stack) = load_with_groups(group, "'opencl'", &keys) else { return };
         (0..programs).for_each(|seed| one_equals_the_oracle(&mut stack, make(seed), group));
         assert!(count(&stack, "kernels") >= programs);

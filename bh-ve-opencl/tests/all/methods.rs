@@ -149,7 +149,7 @@ fn systems(stack: &mut Stack, [outer, inner]: [i64; 2], n: i64, singular: Option
 #[test]
 fn stacks_of_systems_are_one_kernel_and_few_systems_are_the_next_engines() {
     let _alone = alone();
-    let keys = "specialise = 'off'\ncache_dir = ''\nsmall_bytes = '0'\nsmall_operations = 0";
+    let keys = "specialise = 'off'\ncache_dir = ''\nplacement = 'device'";
     for n in [1, 7, 25, 90] {
         let Some(mut stack) = load("'opencl', 've-cpu'", keys) else { return };
         let (program, out, solutions) = systems(&mut stack, [5, 4], n, None);

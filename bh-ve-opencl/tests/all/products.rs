@@ -83,7 +83,7 @@ fn random_contractions_equal_the_oracle() {
     let _alone = alone();
     let programs = std::env::var("BH_TEST_PROGRAMS").map_or(16, |text| text.parse().unwrap());
     for (group, specialise) in [(16, "off"), (256, "on")] {
-        let keys = format!("specialise = '{specialise}'\ncache_dir = ''\nsmall_bytes = '0'");
+        let keys = format!("specialise = '{specialise}'\ncache_dir = ''\nplacement = 'device'");
         let Some(mut stack) = load_with_groups(group, "'opencl'", &keys) else { return };
         for seed in 0..programs {
             let (program, what) = program(seed);
@@ -126,7 +126,7 @@ fn large(dtype: DType, matrices: i64, [rows, inner, columns]: [i64; 3], layouts:
 #[test]
 fn large_products_of_all_layouts_equal_the_oracle() {
     let _alone = alone();
-    let keys = "specialise = 'off'\ncache_dir = ''\nsmall_bytes = '0'";
+    let keys = "specialise = 'off'\ncache_dir = ''\nplacement = 'device'";
     let Some(mut stack) = load_with_groups(256, "'opencl'", keys) else { return };
     for layouts in 0..8 {
         let dtype = [DType::F32, DType::F64, DType::C64, DType::C128][layouts % 4];
@@ -178,7 +178,7 @@ fn of_a_vector(dtype: DType, [rows, columns]: [i64; 2], layouts: usize, is_contr
 #[test]
 fn large_products_with_a_vector_equal_the_oracle() {
     let _alone = alone();
-    let keys = "specialise = 'off'\ncache_dir = ''\nsmall_bytes = '0'";
+    let keys = "specialise = 'off'\ncache_dir = ''\nplacement = 'device'";
     let Some(mut stack) = load_with_groups(256, "'opencl'", keys) else { return };
     assert!(stack.extmethod("matmul", Opcode(Opcode::FIRST_EXTENSION + 1)).unwrap());
     for layouts in 0..8 {

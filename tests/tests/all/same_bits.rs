@@ -29,7 +29,7 @@ fn settings() -> Vec<(&'static str, String)> {
                     [components.cluster]\nweights = [2, 3]\nsmall_bytes = 64\n\
                     [components.other]\nlibrary = 'bh_ve_cpu'\nisa = 'portable'";
     let device = "it = ['filter', 'fuser', 'node', 'opencl', 've-cpu']\n\
-                  [components.opencl]\ndevice = 'cpu'\nsmall_bytes = '0'\nsmall_operations = 0\ntogether = 64";
+                  [components.opencl]\ndevice = 'cpu'\nplacement = 'device'\ntogether = 64";
     vec![
         ("compiled", cpu("threads = 2\njit = 'on'")),
         ("one thread, in blocks", cpu("threads = 1\njit = 'off'")),

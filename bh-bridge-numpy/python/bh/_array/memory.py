@@ -7,6 +7,8 @@ from .._jit.symbols import here
 
 # Components whose arrays are in the memory of their process.
 _OF_PROCESSES = {"filter", "fuser", "vem-node", "vem-cluster", "ve-cpu"}
+# Engines of devices.
+_DEVICES = {"opencl", "cuda"}
 
 
 def in_process(name):
@@ -19,8 +21,19 @@ def in_process(name):
 def stack_in_process(name):
     """Are all arrays of the stack of this name in the memory of this process, where NumPy may compute with them? Its bits depend on the
     processor."""
+    return _computes_beside(name, _OF_PROCESSES)
+
+
+@functools.cache
+def computes_little(name):
+    """May NumPy compute with arrays of the stack of this name that are at hand? Those are in the memory of this process also where large
+    ones are on a device."""
+    return _computes_beside(name, _OF_PROCESSES | _DEVICES)
+
+
+def _computes_beside(name, components):
     stack = _native.Stack(name)
-    return not stack.is_reproducible() and _OF_PROCESSES.issuperset(stack.components()) and ranks_of(name) == 1
+    return not stack.is_reproducible() and components.issuperset(stack.components()) and ranks_of(name) == 1
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _native
 from .._array.element_types import is_inexact
-from .._array.memory import in_process
+from .._array.memory import computes_little, in_process
 from .._jit.symbols import here
 from .._ufunc.ufunc import UFUNCS as _u
 from .fallback import Fallback, falls_back, from_numpy, lower, stack_of, taken
@@ -45,6 +45,12 @@ def _stack_of(values):
     return _native.Stack().name
 
 
+def _are_at_hand(values):
+    """Are all arrays little and at hand, where NumPy may compute with them?"""
+    arrays = [value for value in values if type(value) is _native.ndarray]
+    return not here.records and bool(arrays) and all(map(_native.is_at_hand, arrays)) and computes_little(arrays[0]._stack)
+
+
 def _as_arrays(value):
     """A result, or results, as arrays also without dimensions."""
     if isinstance(value, tuple):
@@ -66,7 +72,7 @@ def by_lapack(original, has_little=False, finds_nan=False):
     methods compute stacks of little matrices side by side? `finds_nan`: does the function itself raise Fallback for NaN elsewhere?"""
 
     def is_by_method(args):
-        if LINALG == "stack" or not in_process(_stack_of(args)):
+        if LINALG == "stack" or not (in_process(_stack_of(args)) or _are_at_hand(args)):
             return True
         return has_little and bool(args) and type(args[0]) is _native.ndarray and is_little(args[0])
 

@@ -104,6 +104,7 @@ impl State {
             && !options.digits
             && running.maps
             && self.works_at_once()
+            && !running.device
             && bytes > options.immediate_bytes
             && count > 1
             && count.saturating_mul(SHARE) >= self.handles.at(array).view.len

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[test]
 fn the_next_engine_runs_what_is_not_built_yet() {
     let _alone = alone();
-    let keys = "small_bytes = 0\nsmall_operations = 0\nspecialise = 'off'\ncache_dir = ''\nwhile_building = 'auto'";
+    let keys = "placement = 'device'\nspecialise = 'off'\ncache_dir = ''\nwhile_building = 'auto'";
     let Some(mut stack) = load("'opencl', 'interp'", keys) else { return };
     let program = sums(2, 1000);
     check(&mut stack, &program);
@@ -220,8 +220,7 @@ fn ways_of_building_hot_kernels_are_measured_and_kept() {
 #[test]
 fn it_says_where_each_kernel_would_run_and_how() {
     let _alone = alone();
-    let keys =
-        "memory = '50KiB'\nsmall_bytes = '1KiB'\nspecialise = 'auto'\ncache_dir = ''\nplacements = 'private,local'";
+    let keys = "memory = '50KiB'\nplacement = '1KiB 4194304'\nspecialise = 'auto'\ncache_dir = ''\nplacements = 'private,local'";
     let Some(mut stack) = load("'opencl', 'interp'", keys) else { return };
     let said = |stack: &mut Stack, program: &Program| {
         let mut batch = program.batch.clone();

@@ -11,7 +11,7 @@ use bh_tests::run;
 #[test]
 fn chains_run_tile_by_tile() {
     let _alone = alone();
-    let keys = "small_bytes = 0\nsmall_operations = 0\ncache_dir = ''\nwhile_building = 'off'\ntime_tiles = '4'";
+    let keys = "placement = 'device'\ncache_dir = ''\nwhile_building = 'off'\ntime_tiles = '4'";
     let Some(mut stack) = load("'opencl'", keys) else { return };
     for dtype in [DType::F64, DType::C64] {
         let before = (count(&stack, "tilings"), count(&stack, "kernels in tiles"));
@@ -25,7 +25,7 @@ fn chains_run_tile_by_tile() {
 #[test]
 fn chains_of_planes_run_tile_by_tile() {
     let _alone = alone();
-    let keys = "small_bytes = 0\nsmall_operations = 0\ncache_dir = ''\nwhile_building = 'off'\ntime_tiles = '6'";
+    let keys = "placement = 'device'\ncache_dir = ''\nwhile_building = 'off'\ntime_tiles = '6'";
     let Some(mut stack) = load("'opencl'", keys) else { return };
     for (dtype, n) in [(DType::F64, 40), (DType::I16, 21)] {
         let before = count(&stack, "kernels in tiles");
@@ -181,7 +181,7 @@ fn rows(rng: &mut Rng, dtype: DType, shape: [i64; 3]) -> Program {
 /// Stacks whose chains run as one, and block by block.
 fn chained_and_apart(chains: &str) -> Option<[Stack; 2]> {
     let stack = |chains: &str| {
-        let keys = "small_bytes = 0\nsmall_operations = 0\ncache_dir = ''\nwhile_building = 'off'";
+        let keys = "placement = 'device'\ncache_dir = ''\nwhile_building = 'off'";
         load("'opencl'", &format!("{keys}\ntime_tiles = '{chains}'"))
     };
     Some([stack(chains)?, stack("off")?])

@@ -8,8 +8,7 @@ use bh_tests::{run, stacks};
 
 /// Programs one after the other on a device that is lost after some kernels: which of them were right.
 fn on_a_device_that_is_lost(below: &str, keys: &str) -> Option<Vec<Result<(), String>>> {
-    let keys =
-        format!("fault_after = 3\nsmall_bytes = 0\nsmall_operations = 0\nspecialise = 'off'\ncache_dir = ''\n{keys}");
+    let keys = format!("fault_after = 3\nplacement = 'device'\nspecialise = 'off'\ncache_dir = ''\n{keys}");
     let mut stack = load(below, &keys)?;
     let program = sums(2, 1000);
     let outcomes = (0..5).map(|_| {

@@ -21,7 +21,7 @@ fn arrays_larger_than_device_memory_together_come_and_go() {
 #[test]
 fn what_is_too_large_or_too_small_goes_to_the_next_engine() {
     let _alone = alone();
-    let keys = "memory = '50KiB'\nsmall_bytes = '1KiB'\nspecialise = 'off'\ncache_dir = ''";
+    let keys = "memory = '50KiB'\nplacement = '1KiB 4194304'\nspecialise = 'off'\ncache_dir = ''";
     let Some(mut stack) = load("'opencl', 'interp'", keys) else { return };
     check(&mut stack, &indexed(Opcode::Gather, 8192));
     assert_eq!((count(&stack, "kernels"), count(&stack, "blocks too large")), (0, 1));
@@ -36,7 +36,7 @@ fn what_is_too_large_or_too_small_goes_to_the_next_engine() {
 #[test]
 fn little_work_beside_that_of_the_device_runs_there() {
     let _alone = alone();
-    let keys = "small_bytes = '64KiB'\nsmall_operations = 20000\nspecialise = 'off'\ncache_dir = ''";
+    let keys = "placement = '64KiB 20000'\nspecialise = 'off'\ncache_dir = ''";
     for (beside, expected) in [(false, (0, 4)), (true, (4, 2))] {
         let Some(mut stack) = load("'opencl', 'interp'", keys) else { return };
         let mut build = Build::default();
@@ -173,7 +173,7 @@ fn random_programs_in_pieces_equal_the_oracle() {
         return;
     }
     let _alone = alone();
-    let keys = "memory = '2KiB'\nsmall_bytes = 0\nsmall_operations = 0\nspecialise = 'off'\ncache_dir = ''\nwhile_building = 'off'";
+    let keys = "memory = '2KiB'\nplacement = 'device'\nspecialise = 'off'\ncache_dir = ''\nwhile_building = 'off'";
     let Some(mut stack) = load("'opencl', 'interp'", keys) else { return };
     let options = Options { max_instrs: 8, max_rank: 3, ..Options::default() };
     let programs = std::env::var("BH_TEST_PROGRAMS").map_or(60, |text| text.parse().unwrap());
@@ -277,7 +277,7 @@ fn large_transfers_go_through_pinned_memory_piece_by_piece() {
 fn arrays_that_are_filled_part_by_part_need_no_zeros() {
     let _alone = alone();
     for (placements, fewest) in [("auto", 0), ("private,local", 1)] {
-        let keys = format!("small_bytes = 0\nsmall_operations = 0\ncache_dir = ''\nplacements = '{placements}'");
+        let keys = format!("placement = 'device'\ncache_dir = ''\nplacements = '{placements}'");
         let Some(mut stack) = load("'opencl'", &keys) else { return };
         filled_by_parts(&mut stack, fewest);
     }

@@ -9,7 +9,7 @@ use bh_core::stack::Stack;
 use bh_tests::stacks;
 use std::sync::atomic::Ordering;
 
-const KEYS: &str = "small_bytes = 0\nsmall_operations = 0\nspecialise = 'off'\ncache_dir = ''\nwhile_building = 'off'";
+const KEYS: &str = "placement = 'device'\nspecialise = 'off'\ncache_dir = ''\nwhile_building = 'off'";
 
 /// An array on a device, and the values that it must have.
 struct Array {

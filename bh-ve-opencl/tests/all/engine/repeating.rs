@@ -10,7 +10,7 @@ use bh_core::stack::Stack;
 use bh_tests::{run, stacks};
 
 /// Keys with which a batch is prepared in its second call.
-const KEYS: &str = "small_bytes = 0\nsmall_operations = 0\nspecialise = 'on'\ncache_dir = ''\nwhile_building = 'off'";
+const KEYS: &str = "placement = 'device'\nspecialise = 'on'\ncache_dir = ''\nwhile_building = 'off'";
 
 /// Each program runs some times alone, and then with the results of earlier runs alive, so that its arrays are in other places.
 #[test]

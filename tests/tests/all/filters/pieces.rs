@@ -152,8 +152,7 @@ fn stacked(seed: u64) -> Program {
 
 #[test]
 fn folds_of_slices_keep_their_bits() {
-    let device =
-        "[components.opencl]\ndevice = 'cpu'\nsmall_bytes = 64\nsmall_operations = 1\nwhile_building = 'off'\n";
+    let device = "[components.opencl]\ndevice = 'cpu'\nplacement = '64 1'\nwhile_building = 'off'\n";
     for (engines, more) in [("'ve-cpu'", ""), ("'opencl', 've-cpu'", device)] {
         let load = |passes: &str| {
             let text = format!(

@@ -1,0 +1,169 @@
+"""Where little work runs on the stack of a device: at its call in host memory, as long as its arrays are there or it has earned that they
+come, and on the device with the key `placement`."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import BUILD_QUICKLY
+
+PRELUDE = """
+import json
+import numpy
+import bh as np
+from bh import _native
+
+stack = _native.Stack()
+
+def count(work):
+    stack.flush()
+    before = dict(stack.counters())
+    work()
+    stack.flush()
+    after = dict(stack.counters())
+    return {name: after[name] - before.get(name, 0) for name in after}
+"""
+
+
+def found(program, *words, **settings):
+    """What a program prints as JSON on the stack `opencl`."""
+    env = {**os.environ, "BH_STACK": "opencl", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_CACHE_DIR": "", "BH_OPENCL_TUNE": "off", **BUILD_QUICKLY, **settings}
+    done = subprocess.run([sys.executable, "-c", PRELUDE + program, *words], capture_output=True, text=True, env=env)
+    if done.returncode and "OpenCL" in done.stderr and "no device" in done.stderr:
+        pytest.skip("there is no OpenCL")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+LITTLE = """
+x = np.arange(100.0)
+
+def work():
+    global x
+    for _ in range(50):
+        x = np.sqrt(x * x + 1.0)
+        x[3] = x.sum()
+
+counts = count(work)
+print(json.dumps([counts["immediate"], counts.get("opencl.kernels", 0), float(x.sum())]))
+"""
+
+
+def test_loops_over_little_arrays_run_at_their_calls():
+    immediate, kernels, total = found(LITTLE)
+    assert immediate >= 250 and kernels == 0
+    _, kernels, same = found(LITTLE, BH_OPENCL_PLACEMENT="device")
+    assert kernels > 0 and same == pytest.approx(total, rel=1e-12)
+
+
+ROWS = """
+import sys
+n = 600
+a = np.fromfunction(lambda i, j: 1.0 / (i + j + 1), (n, n)) + np.eye(n) * n
+b = np.ones(n)
+np.flush()
+
+def solve():
+    global x
+    x = np.zeros(n)
+    for i in range(n):
+        x[i] = (b[i] - a[i, :i] @ x[:i]) / a[i, i]
+    float(x[-1])
+
+counts = [count(solve) for _ in range(2)]
+truth = numpy.linalg.solve(numpy.tril(numpy.asarray(a)), numpy.ones(n))
+print(json.dumps([float(abs(numpy.asarray(x) - truth).max()), [c.get("opencl.kernels", 0) for c in counts], [c.get("node.to_host_bytes", 0) for c in counts]]))
+"""
+
+
+def test_an_array_of_the_device_whose_rows_are_used_comes_to_the_host_once():
+    error, kernels, to_host = found(ROWS)
+    assert error < 1e-12
+    assert kernels[0] < 600 and kernels[1] == 0, kernels
+    assert to_host[0] <= 2 * 600 * 600 * 8 + 600 * 16 and to_host[1] <= 600 * 16, to_host
+
+
+EDGES = """
+n = 700
+u = np.fromfunction(lambda i, j: (i * j) % 7.0, (n, n))
+
+def step():
+    global u, error
+    for _ in range(30):
+        v = u.copy()
+        v[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
+        error = float(abs(v - u).max())
+        v[0] = v[1]
+        v[:, -1] = 1.0
+        u = v
+
+step()
+counts = count(step)
+w = numpy.fromfunction(lambda i, j: (i * j) % 7.0, (n, n))
+for _ in range(60):
+    v = w.copy()
+    v[1:-1, 1:-1] = 0.25 * (w[:-2, 1:-1] + w[2:, 1:-1] + w[1:-1, :-2] + w[1:-1, 2:])
+    v[0] = v[1]
+    v[:, -1] = 1.0
+    w = v
+print(json.dumps([float(abs(numpy.asarray(u) - w).max()), counts.get("node.to_host_bytes", 0)]))
+"""
+
+
+def test_little_work_between_much_stays_where_that_is():
+    error, to_host = found(EDGES)
+    assert error < 1e-12 and to_host < 700 * 700 * 8, to_host
+
+
+RANDOM = """
+import sys
+
+def play(np, seed):
+    rng = numpy.random.default_rng(seed)
+    arrays = [np.asarray(rng.random((n, m))) for n, m in ((3, 4), (40, 50), (300, 400), (300, 400), (3, 4))]
+    told = []
+    for _ in range(60):
+        a, b = (arrays[rng.integers(len(arrays))] for _ in range(2))
+        i, j = int(rng.integers(a.shape[0])), int(rng.integers(a.shape[1]))
+        match rng.integers(9):
+            case 0:
+                a[i] = a[i - 1] * 0.5 + a[:, j].sum()
+            case 1 if a.shape == b.shape:
+                a *= b
+            case 2:
+                a[:, j] = np.sqrt(abs(a[:, j - 1]))
+            case 3:
+                told.append(float(a[i, j]))
+            case 4:
+                a[a > a.mean()] *= 0.25
+            case 5:
+                arrays[rng.integers(len(arrays))] = np.cos(a) + a[i, j]
+            case 6:
+                a[i, : j + 1] = np.cumsum(a[i, : j + 1])
+            case 7:
+                told.append(float((a[i] @ a[i - 1])))
+            case 8:
+                for k in range(40):
+                    a[i, j] = 0.5 * a[i, j] + 0.25 * a[i - 1, j]
+    return told + [float(numpy.asarray(a).sum()) for a in arrays]
+
+wrong = []
+for seed in range(int(sys.argv[1]), int(sys.argv[2])):
+    one, two = play(np, seed), play(numpy, seed)
+    if not numpy.allclose(one, two, rtol=1e-9, atol=1e-9):
+        wrong.append(seed)
+print(json.dumps(wrong))
+"""
+
+
+@pytest.mark.parametrize("settings", [{}, {"BH_OPENCL_PLACEMENT": "2KiB 300"}, {"BH_RECORDER_IMMEDIATE_BYTES": "3000"}], ids=["auto", "sizes", "very little"])
+def test_programs_of_little_and_large_parts_give_what_numpy_gives(settings):
+    assert found(RANDOM, "0", "12", **settings) == []
+
+
+def test_the_key_says_what_it_takes():
+    env = {**os.environ, "BH_STACK": "opencl", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_PLACEMENT": "elsewhere"}
+    done = subprocess.run([sys.executable, "-c", "import bh; print(bh.ones(3) + 1)"], capture_output=True, text=True, env=env)
+    assert done.returncode and "placement" in done.stderr and "256KiB 4194304" in done.stderr, done.stderr
