@@ -54,9 +54,26 @@ pub(crate) struct Company {
     last: u32,
     /// For each block, once a little one was asked about.
     joins: Option<Vec<bool>>,
+    /// The block that was sent on last: the tables of its batch, and its instructions.
+    sent: Option<([usize; 4], Vec<u32>)>,
 }
 
 impl Company {
+    /// Notes that a block goes to the next engine as a whole.
+    pub(crate) fn send(&mut self, batch: &BatchRef<'_>, block: u32) {
+        self.sent = Some((tables(batch), batch.block_instrs(&batch.blocks[block as usize]).to_vec()));
+    }
+
+    /// Is this a part of the block that was sent on last? Hosts ask about single operations of a block that is refused, to
+    /// split it; its operations stay together, as their arrays do.
+    pub(crate) fn is_part_of_sent(&self, batch: &BatchRef<'_>, block: u32) -> bool {
+        self.sent.as_ref().is_some_and(|(whole, sent)| {
+            let part = tables(batch);
+            let same = part[0] == whole[0] && part[2] == whole[2] && part[1] != whole[1];
+            same && batch.block_instrs(&batch.blocks[block as usize]).iter().all(|instr| sent.contains(instr))
+        })
+    }
+
     /// Does the batch of a block run on the device as a whole, which `whole` finds out when the first block is asked about? As its blocks
     /// have run there before, an answer for another batch of the same structure is of no harm.
     pub(crate) fn is_whole(&mut self, batch: &BatchRef<'_>, block: u32, whole: impl FnOnce() -> bool) -> bool {

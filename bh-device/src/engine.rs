@@ -121,6 +121,9 @@ unsafe impl<P: Platform> Component for Engine<P> {
 
     fn supports(&mut self, batch: &BatchRef<'_>, block: u32) -> bool {
         let (Some(device), true) = (&mut self.device, (block as usize) < batch.blocks.len()) else { return false };
+        if self.company.is_part_of_sent(batch, block) {
+            return false;
+        }
         if self.company.is_whole(batch, block, || device.runs_whole(batch, self.child.is_some())) {
             return true;
         }
@@ -129,7 +132,10 @@ unsafe impl<P: Platform> Component for Engine<P> {
         let place = match alone(block) {
             Alone::Managing | Alone::Device => return true,
             Alone::Little if self.company.joins(batch, block, alone) => return true,
-            Alone::Little => Verdict::TooSmall,
+            Alone::Little => {
+                self.company.send(batch, block);
+                Verdict::TooSmall
+            }
             Alone::Refused(place) => place,
         };
         if self.child.is_some() && self.service.held.is_used(batch, block) {
