@@ -135,13 +135,17 @@ impl State {
             (Kind::Index, _, Some(index_box)) => index_box,
             _ => return Ok(false),
         };
-        let is_little = self.is_little(owner, kind);
+        let on_device = self.running.as_ref().is_some_and(|running| running.device);
+        let handle = |source: &Source| if let Source::Handle(handle) = *source { Some(handle) } else { None };
+        let inputs = sources.iter().filter_map(handle);
+        // A matrix beside a little vector is much work, which a device does best.
+        let is_little = self.is_little(owner, kind)
+            && !(on_device && kind == Kind::Reduction && inputs.clone().any(|input| !self.is_little(input, kind)));
         let done = is_little && self.carry_out(operation, told, out, (owner, own_first), sources)?;
         if !done {
             self.little.count(is_little);
-            if self.running.as_ref().is_some_and(|running| running.device) {
-                let handle = |source: &Source| if let Source::Handle(handle) = *source { Some(handle) } else { None };
-                sources.iter().filter_map(handle).chain([out]).for_each(|handle| self.weigh_use(handle, is_little));
+            if on_device {
+                inputs.chain([out]).for_each(|handle| self.weigh_use(handle, is_little));
             }
             if kind == Kind::Elementwise {
                 self.note_link(out, kind);
