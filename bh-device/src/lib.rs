@@ -14,6 +14,7 @@ mod engine;
 mod explain;
 mod filled;
 mod foretell;
+mod forms;
 mod functions;
 mod gpu;
 mod graphs;

@@ -53,6 +53,8 @@ pub(crate) struct BlockPlan {
     pub(crate) plain: Launches,
     /// With sizes in their texts, if that was asked for.
     pub(crate) special: Option<Launches>,
+    /// Do its kernels keep their sizes as arguments, because others like them have enough forms?
+    pub(crate) stays: bool,
     /// The way in which those are built.
     pub(crate) way: Way,
     /// Its pieces, if its arrays do not fit the device together.
@@ -105,6 +107,7 @@ impl BlockPlan {
             temporaries,
             plain,
             special: None,
+            stays: false,
             way: Way::USUAL,
             in_pieces,
             name,
@@ -141,6 +144,7 @@ impl BlockPlan {
             name: all[0].entry.hash,
             plain: Launches { all, scratch: Vec::new() },
             special: None,
+            stays: false,
             way: Way::USUAL,
             in_pieces: None,
         }
@@ -198,7 +202,7 @@ impl BlockPlan {
     ) -> Vec<Arc<Entry>> {
         let wanted = match settings.specialise {
             Specialise::Off => false,
-            Specialise::Auto => calls > HOT,
+            Specialise::Auto => calls > HOT && !self.stays,
             Specialise::On => true,
         };
         let nothing = self.in_pieces.is_some() || self.plain.all.is_empty();
@@ -214,6 +218,13 @@ impl BlockPlan {
             Specialise::Auto => all.filter_map(|launch| launch.kernel()).cloned().collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// What the kernels are apart from their numbers.
+    pub(crate) fn kernels(&self) -> u128 {
+        let hashes = self.plain.all.iter().map(|launch| launch.entry.hash);
+        let words: Vec<u64> = hashes.flat_map(|hash| [hash as u64, (hash >> 64) as u64]).collect();
+        bh_bytecode::hash::hash_words(&words)
     }
 
     /// The kernels that have to be built before the block runs.

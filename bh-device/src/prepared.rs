@@ -123,7 +123,7 @@ impl Prepared {
         let is_final = |run: &&[u32]| {
             let Some(plan) = plans.known(run) else { return false };
             let tuned = || tuner.is_settled(plan.name, || Work::of(batch, run[0]).bytes);
-            let special = || settings.specialise == Specialise::Off || plan.is_special();
+            let special = || settings.specialise == Specialise::Off || plan.stays || plan.is_special();
             plans.chained(run).is_some() || plan.plain.all.is_empty() || (special() && tuned())
         };
         if !runs.iter().all(is_final) {

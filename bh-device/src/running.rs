@@ -9,6 +9,7 @@ use crate::counters::Counters;
 use crate::device::{Class, choose, numbered};
 use crate::driver::{Event, Options, Platform};
 use crate::foretell::Foretold;
+use crate::forms::{Forms, WORTH};
 use crate::functions;
 use crate::gpu::Gpu;
 use crate::launch::Launcher;
@@ -17,8 +18,8 @@ use crate::methods::Methods;
 use crate::parted::InPieces;
 use crate::plan::BlockPlan;
 use crate::programs::Programs;
-use crate::settings::Settings;
-use crate::tune::Tuner;
+use crate::settings::{Settings, Specialise};
+use crate::tune::{HOT, Tuner};
 use crate::whereabouts::{Verdict, Whereabouts};
 use crate::work::Work;
 use bh_bytecode::opcode::Signature;
@@ -67,6 +68,7 @@ pub(crate) fn open<P: Platform>(host: &Host, settings: &Settings) -> Result<Open
         plans: Cache::new(PLANS),
         structure: StructureKey::default(),
         calls: HashMap::new(),
+        forms: Forms::default(),
         tuner: Tuner::new(tunes.is_some(), tunes.unwrap_or(0), host),
         pending: VecDeque::new(),
         last: 0,
@@ -101,6 +103,7 @@ pub(crate) struct Open {
     structure: StructureKey,
     /// How often blocks of each name were called.
     calls: HashMap<u128, u32>,
+    forms: Forms,
     tuner: Tuner,
     /// Batches that may not be done, in order, with what marks the end of each in the queue.
     pending: VecDeque<(u64, Arc<dyn Event>)>,
@@ -281,7 +284,7 @@ impl Open {
         report: &mut Report,
     ) -> Result<()> {
         let sent = if child.is_some() { self.sent_on(batch, blocks) } else { Vec::new() };
-        let Open { pool, methods, launcher, plans, structure, calls, tuner, .. } = self;
+        let Open { pool, methods, launcher, plans, structure, calls, forms, tuner, .. } = self;
         let Notes { settings, counters, whereabouts } = notes;
         let Some(launcher) = launcher else {
             return Err(Error::new(status::INIT, "the engine has no array registry"));
@@ -358,6 +361,10 @@ impl Open {
                 let ways = plan.ways(place, pool, methods);
                 later.extend(ways.iter().flatten().cloned());
                 tuner.begin(plan.name, ways);
+            }
+            let is_new = plan.special.is_none() && !plan.stays && !plan.plain.all.is_empty();
+            if is_new && settings.specialise == Specialise::Auto && *calls > HOT && bytes() < WORTH {
+                plan.stays = !forms.has_room(plan.kernels(), plan.name);
             }
             let way = tuner.way(plan.name, programs);
             later.extend(plan.choose_variant(place, (*calls, way), pool, methods, settings, counters));

@@ -164,6 +164,21 @@ fn kernels_with_their_sizes_in_the_text_give_the_same() {
 }
 
 #[test]
+fn kernels_that_differ_in_numbers_have_few_forms_with_these_in_the_text() {
+    let _alone = alone();
+    let Some(mut stack) = load("'opencl'", "specialise = 'auto'\ncache_dir = ''") else { return };
+    for _ in 0..5 {
+        (0..20).for_each(|more| check(&mut stack, &sums(2, 3000 + more)));
+        stack.message("finish building").unwrap();
+    }
+    assert_eq!(count(&stack, "blocks specialised"), 8);
+    // The others are prepared without one.
+    let prepared = count(&stack, "batches prepared");
+    (0..20).for_each(|more| check(&mut stack, &sums(2, 3000 + more)));
+    assert_eq!(count(&stack, "batches prepared"), prepared + 20);
+}
+
+#[test]
 fn kernels_are_built_for_their_sizes_at_the_third_call_in_any_batch() {
     let _alone = alone();
     let Some(mut stack) = load("'opencl'", "specialise = 'auto'\ncache_dir = ''") else { return };
