@@ -16,7 +16,7 @@ use std::sync::{LazyLock, OnceLock};
 type Server = for<'a, 'py> fn(&Call<'a, 'py>) -> Served<'py>;
 
 /// Functions by name.
-const SERVERS: [(&str, Server); 87] = [
+const SERVERS: [(&str, Server); 88] = [
     ("zeros", crate::create::zeros),
     ("ones", crate::create::ones),
     ("full", crate::create::full),
@@ -51,6 +51,7 @@ const SERVERS: [(&str, Server); 87] = [
     ("argmin", crate::order::argmin),
     ("sort", crate::order::sort),
     ("argsort", crate::order::argsort),
+    ("interp", crate::interpolation::interp),
     ("meshgrid", crate::create::meshgrid),
     ("gradient", crate::gradient::gradient),
     ("eye", crate::create::eye),

@@ -34,6 +34,7 @@ mod from_lists;
 mod function;
 mod gradient;
 mod index;
+mod interpolation;
 mod interrupt;
 mod jit;
 mod join;

@@ -314,6 +314,49 @@ def test_what_is_written_to_is_the_programs_own():
     assert isinstance(box[0], bh._native.ndarray) and box[0].shape == (2, 1) and box[1].shape == (1, 2)
 
 
+LINES = {
+    "ascending": [-2.5, -1.0, -0.5, 0.0, 0.125, 0.5, 0.75, 1.0, 1.5, 2.0, 2.0, 3.0],
+    "steps": [0.0, 0.0, 0.0, 1.0, 1.0, 1.0],
+    "out of order": [1.0, -1.0, 2.5, 0.5, 0.25, -2.0, 1.5, 0.0, -0.5, 3.0, -3.0, 2.0, 1.0],
+    "with NaN": [numpy.nan, -1.0, -0.5, 0.0, numpy.nan, 1.0, 2.0],
+    "infinite": [-numpy.inf, 0.0, 1.0, numpy.inf],
+    "two points": [0.0, 1.0],
+    "one point": [0.5],
+    "whole": list(range(-4, 9)),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_lines_through_points_have_the_bits_of_numpys(name):
+    rng = numpy.random.default_rng(8)
+    points = numpy.array(LINES[name])
+    heights = [rng.normal(size=points.size), rng.integers(-5, 5, points.size), rng.normal(size=points.size).astype("f4")]
+    heights += [numpy.where(numpy.arange(points.size) % 3 == 1, bad, heights[0]) for bad in (numpy.inf, -numpy.inf, numpy.nan)]
+    places = [rng.normal(size=n) * 2 for n in (1, 3, 40, 600)] + [points, rng.normal(size=(7, 6)).T, numpy.array([numpy.nan, numpy.inf, -numpy.inf, -0.0])]
+    places += [numpy.arange(12).astype(kind) - 3 for kind in ("i8", "i4", "i2", "i1", "f4", "u8", "u4", "u2", "u1")] + [0.25, 1, numpy.float32(0.3), numpy.int64(-9), numpy.nan]
+    for options in ({}, {"left": -1.5, "right": 7}, {"left": numpy.nan}, {"left": None, "right": numpy.float64(-0.0)}):
+        for y in heights:
+            for x in places:
+                with numpy.errstate(all="ignore"):
+                    expected = numpy.interp(x, points, y, **options)
+                got = bh.interp(bh.asarray(x) if isinstance(x, numpy.ndarray) else x, bh.asarray(points), bh.asarray(y), **options)
+                assert bits(got) == bits(expected) and isinstance(got, bh.ndarray) == isinstance(expected, numpy.ndarray)
+    # Views, which have their elements at distances, and options without names.
+    x, y = bh.asarray(numpy.repeat(points, 2))[::2], bh.stack([bh.asarray(heights[0])] * 2, axis=1)[:, 1]
+    assert bits(bh.interp(x, x, y, -1, 2.5)) == bits(numpy.interp(points, points, heights[0], -1, 2.5))
+
+
+def test_lines_through_points_that_do_not_fit():
+    x, two, three = bh.asarray([0.5]), bh.asarray([0.0, 1.0]), bh.asarray([0.0, 1.0, 2.0])
+    with pytest.raises(ValueError, match="same length"):
+        bh.interp(x, two, three)
+    with pytest.raises(ValueError, match="empty"):
+        bh.interp(x, x[:0], x[:0])
+    with pytest.raises(ValueError):
+        bh.interp(x, two[None], two[None])
+    assert bh.interp(x[:0], two, two).shape == (0,) and bh.interp(x[0] * 1, two, two) == 0.5
+
+
 @pytest.mark.skipif(not memory.in_process(bh._native.Stack().name), reason="arrays are elsewhere")
 def test_little_arrays_are_waited_for_where_a_record_is_long():
     host = numpy.random.default_rng(4).normal(size=300)

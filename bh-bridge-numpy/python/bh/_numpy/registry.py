@@ -236,7 +236,7 @@ FUNCTIONS = {
     "show_config": own("_tools.runtime", complete=True),
     "inner": own("_functions.products", "a b", native=True),
     "insert": adapted("arr obj values", by_numpy=MOVED),
-    "interp": own("_functions.numeric", "x xp fp", by_numpy=COUNTED),
+    "interp": own("_functions.numeric", "x xp fp", native=True, by_numpy=COUNTED),
     "intersect1d": adapted("ar1 ar2", by_numpy=SORTED),
     "isclose": own("_functions.reductions", "a b rtol atol", by_numpy=COMPUTED),
     "iscomplex": adapted("x", by_numpy=COMPUTED),
