@@ -91,7 +91,7 @@ pub fn set_at_hand(array: &Array, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAn
         if recorder.hand()?.set_element(array.store(), place, value).is_some() {
             return Some(());
         }
-        recorder.settle_part(array.anchor(), 1);
+        recorder.settle_part_to_write(array.anchor(), 1);
         recorder.hand()?.set_element(array.store(), place, value)
     };
     set().is_some()

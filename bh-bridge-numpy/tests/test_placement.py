@@ -117,6 +117,43 @@ def test_little_work_between_much_stays_where_that_is():
     assert error < 1e-12 and to_host < 700 * 700 * 8, to_host
 
 
+READS = """
+n = 900
+a = np.asarray(numpy.random.default_rng(1).random((n, n)))
+mask = a[0] > 0.5
+wanted = numpy.asarray(a).sum()
+
+def read():
+    float((a * 2).sum())
+    for i in range(3):
+        float(a[:16].copy()[i, i])
+        float(a[i][mask].sum())
+        float((np.pad(a, 2, mode="edge") * 2).sum())
+
+def change():
+    global wanted
+    for i in range(3):
+        wanted += 10 - float(a[i, 5])
+        a[i, 5] = 10
+        wanted += numpy.asarray(a[i + 5] * 2).sum() - numpy.asarray(a[i + 5]).sum()
+        a[i + 5] *= 2
+        error = abs(float((a * 2).sum()) - 2 * wanted)
+        assert error < 1e-6, error
+
+counts = []
+for work in (read, read, change, read):
+    counts.append(count(work).get("opencl.upload_bytes", 0))
+print(json.dumps([counts, a.nbytes]))
+"""
+
+
+def test_parts_read_in_host_memory_leave_the_copy_on_the_device():
+    (first, again, changed, later), size = found(READS)
+    assert size <= first < 1.1 * size and again < 0.1 * size, (first, again)
+    # Each change of an element and a row makes that copy old, once.
+    assert changed <= 3.1 * size and later <= 1.1 * size, (changed, later)
+
+
 RANDOM = """
 import sys
 

@@ -135,7 +135,7 @@ impl State {
             (Kind::Index, _, Some(index_box)) => index_box,
             _ => return Ok(false),
         };
-        let on_device = self.running.as_ref().is_some_and(|running| running.device);
+        let on_device = self.is_on_device();
         let handle = |source: &Source| if let Source::Handle(handle) = *source { Some(handle) } else { None };
         let inputs = sources.iter().filter_map(handle);
         // A matrix beside a little vector is much work, which a device does best.

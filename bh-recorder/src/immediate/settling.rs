@@ -19,6 +19,24 @@ use bh_core::strided::Side;
 /// The bytes that can be copied from a device and back to it in the time of a little operation there, some 20 µs.
 const LITTLE_USE: u64 = 256 << 10;
 
+/// An array that an operation uses: all of its elements, or a number of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Use {
+    pub(crate) array: ArrayId,
+    pub(crate) elements: Option<i64>,
+    pub(crate) writes: bool,
+}
+
+impl Use {
+    pub(crate) fn of_input(array: ArrayId, elements: Option<i64>) -> Use {
+        Use { array, elements, writes: false }
+    }
+
+    pub(crate) fn of_output(array: ArrayId, elements: Option<i64>) -> Use {
+        Use { array, elements, writes: true }
+    }
+}
+
 /// Asks the stack for a map, or a copy.
 type Mapping<'a> = dyn FnMut(&mut dyn Data) -> Result<Option<SendPtr>> + Send + 'a;
 
@@ -28,7 +46,7 @@ impl Recorder {
         if held.reads && self.settle_by_reading(held, |f| self.with_data(held, patience, f))? {
             return Ok(true);
         }
-        self.settle_by_mapping(held, held.view.len(), |f| self.with_data(held, patience, f))
+        self.settle_by_mapping(held, held.view.len(), !held.reads, |f| self.with_data(held, patience, f))
     }
 
     /// Settles a small base that is held for reading by a read of all of it. False if it cannot be settled.
@@ -59,49 +77,52 @@ impl Recorder {
         Ok(state.settle_read(handle, own, (held.needed, held.changes)))
     }
 
-    /// The state, for an operation on these inputs and on another array or a number of its elements. Where it uses small parts of
+    /// The state, for an operation on these inputs and with another use of an array. Where it uses small parts of
     /// bases whose batches the program has waited for, these are settled first.
     #[inline]
-    pub(crate) fn state_for(
-        &self,
-        opcode: Opcode,
-        inputs: &[Input],
-        other: Option<(ArrayId, Option<i64>)>,
-    ) -> MutexGuard<'_, State> {
-        let whole = |input: &Input| if let Input::Array(array) = input { Some((*array, None)) } else { None };
+    pub(crate) fn state_for(&self, opcode: Opcode, inputs: &[Input], other: Option<Use>) -> MutexGuard<'_, State> {
+        let whole =
+            |input: &Input| if let Input::Array(array) = input { Some(Use::of_input(*array, None)) } else { None };
         self.state_to_use(opcode.kind(), inputs.iter().filter_map(whole).chain(other))
     }
 
-    /// As [`Recorder::state_for`], for operations on these arrays, or on a number of their elements.
+    /// As [`Recorder::state_for`], for operations with these uses.
     #[inline]
     pub(crate) fn state_to_use(
         &self,
         kind: Kind,
-        mut used: impl Iterator<Item = (ArrayId, Option<i64>)> + Clone,
+        mut used: impl Iterator<Item = Use> + Clone,
     ) -> MutexGuard<'_, State> {
         let state = self.state();
-        if !used.clone().any(|(array, part)| state.wants_settling(array, part, kind)) {
+        if !used.clone().any(|used| state.wants_settling(used, kind)) {
             return state;
         }
         drop(state);
         // An operation whose arrays are not settled is recorded.
-        let _ = used.try_for_each(|(array, part)| self.settle_waited(array, part, kind).map(drop));
+        let _ = used.try_for_each(|used| self.settle_waited(used, kind).map(drop));
         self.state()
     }
 
-    /// Settles an array's base before `elements` of its elements are used, if the program has waited for all batches that use it.
+    /// Settles an array's base before `elements` of its elements are read, if the program has waited for all batches that use it.
     /// Says whether it did.
     #[inline]
     pub fn settle_part(&self, array: ArrayId, elements: i64) -> bool {
-        self.settle_waited(array, Some(elements), Kind::Elementwise).unwrap_or(false)
+        self.settle_waited(Use::of_input(array, Some(elements)), Kind::Elementwise).unwrap_or(false)
     }
 
-    fn settle_waited(&self, array: ArrayId, part: Option<i64>, kind: Kind) -> Result<bool> {
-        if !self.state().wants_settling(array, part, kind) {
+    /// As [`Recorder::settle_part`], before they are written.
+    #[inline]
+    pub fn settle_part_to_write(&self, array: ArrayId, elements: i64) -> bool {
+        self.settle_waited(Use::of_output(array, Some(elements)), Kind::Elementwise).unwrap_or(false)
+    }
+
+    fn settle_waited(&self, used: Use, kind: Kind) -> Result<bool> {
+        if !self.state().wants_settling(used, kind) {
             return Ok(false);
         }
+        let Use { array, elements, writes } = used;
         let held = self.hold(array, access::READ)?;
-        let elements = part_that_counts(part.unwrap_or_else(|| held.view.len()), kind);
+        let elements = part_that_counts(elements.unwrap_or_else(|| held.view.len()), kind);
         // Nothing is waited for, so failures of other operations stay where they are.
         let reach = |f: &mut Mapping<'_>| match self.begin_access(&held, held.needed)? {
             None => held.executor.access(held.base.id, f),
@@ -110,7 +131,7 @@ impl Recorder {
         let settled = match held.base.len {
             1 => self.learn_value(array, &held, reach),
             _ => match self.settle_by_reading(&held, reach) {
-                Ok(false) => self.settle_by_mapping(&held, elements, reach),
+                Ok(false) => self.settle_by_mapping(&held, elements, writes, reach),
                 settled => settled,
             },
         };
@@ -140,18 +161,22 @@ impl Recorder {
     }
 
     /// Settles a base of which a small part is held, by a map of it that `reach` makes: for writing, if that changes nothing for
-    /// others. False if it cannot be settled.
+    /// others and the use writes or there is no copy on a device that it would end. False if it cannot be settled.
     fn settle_by_mapping(
         &self,
         held: &Held,
         elements: i64,
+        writes: bool,
         reach: impl FnOnce(&mut Mapping<'_>) -> Result<Option<SendPtr>>,
     ) -> Result<bool> {
         let (writable, earned) = {
             let mut state = self.state();
             let handle = state.find(held.handle)?;
             match state.takes_map(handle, elements) && (held.reads || held.view.is_injective()) {
-                true => (state.may_be_written(handle, held.needed), state.earns_map(handle)),
+                true => {
+                    let wanted = writes || !state.is_on_device();
+                    (state.may_be_written(handle, held.needed) && wanted, state.earns_map(handle))
+                }
                 false => return Ok(false),
             }
         };
@@ -197,21 +222,30 @@ impl State {
     /// Is what was recorded to be waited for now, so that little operations can be carried out at once?
     #[cold]
     pub(crate) fn waits_for_little(&mut self) -> bool {
-        let on_device = self.running.as_ref().is_some_and(|running| running.device);
-        let is_short = self.little.waits(self.at_once_so_far(), self.builder.work_bytes, on_device);
+        let is_short = self.little.waits(self.at_once_so_far(), self.builder.work_bytes, self.is_on_device());
         is_short && self.works_at_once() && self.running.as_ref().is_some_and(|running| running.maps)
     }
 
-    /// May the base of an array, of which all elements or `part` of them are used, be settled without waiting for a batch?
+    /// Does an engine of a device compute?
     #[inline]
-    fn wants_settling(&self, array: ArrayId, part: Option<i64>, kind: Kind) -> bool {
+    pub(crate) fn is_on_device(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.device)
+    }
+
+    /// May the base of an array be settled for a use without waiting for a batch?
+    #[inline]
+    fn wants_settling(&self, Use { array, elements, writes }: Use, kind: Kind) -> bool {
         let Ok(handle) = self.find(array) else { return false };
         let Handle { base, view, .. } = self.handles.at(handle);
         let entry = self.bases.at(*base);
-        if entry.settled.is_some() || entry.scalar.is_some() || !entry.known || entry.epoch > self.waited {
+        if let Some(settled) = &entry.settled {
+            // A map for reading makes room for one for writing.
+            return writes && !settled.is_writable() && entry.epoch <= self.waited && entry.relied_on == 0;
+        }
+        if entry.scalar.is_some() || !entry.known || entry.epoch > self.waited {
             return false;
         }
-        let elements = part.unwrap_or(view.len);
+        let elements = elements.unwrap_or(view.len);
         let records = self.is_in_chain(elements as u64 * entry.base.dtype().size() as u64, kind);
         !records && (self.takes_copy(*base) || self.takes_map(handle, part_that_counts(elements, kind)))
     }
@@ -242,7 +276,7 @@ impl State {
     /// to be made or the uses on the device have taken as long? Counts of the program decide, so that results have the same bits in
     /// each run.
     fn earns_map(&mut self, handle: u32) -> bool {
-        let on_device = self.running.as_ref().is_some_and(|running| running.device);
+        let on_device = self.is_on_device();
         if on_device {
             self.weigh_use(handle, true);
         }

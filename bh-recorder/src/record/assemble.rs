@@ -1,5 +1,6 @@
 //! New arrays made of parts of others and of numbers, recorded under one lock.
 
+use crate::immediate::settling::Use;
 use crate::record::create::shape_error;
 use crate::record::{Input, Operation, Source};
 use crate::state::{Followup, State};
@@ -43,7 +44,7 @@ impl Recorder {
     ) -> Result<ArrayId> {
         let len = View::contiguous(shape).map_err(shape_error)?.len();
         let used = |piece: &Piece| match piece.filling {
-            Filling::Source(source) => sources.get(source).map(|array| (*array, Some(piece.from.len()))),
+            Filling::Source(source) => sources.get(source).map(|array| Use::of_input(*array, Some(piece.from.len()))),
             Filling::Number(_) => None,
         };
         let to_use = |part: &[Piece]| self.state_to_use(Kind::Elementwise, part.iter().filter_map(used));

@@ -1,5 +1,6 @@
 //! Extension methods: names get opcodes, calls are recorded like any other operation.
 
+use crate::immediate::settling::Use;
 use crate::record::{Input, Operation, Source};
 use crate::sync::lock;
 use crate::{ArrayId, Location, Recorder};
@@ -31,7 +32,7 @@ impl Recorder {
         inputs: &[Input],
         location: Location<'_>,
     ) -> Result<()> {
-        let out = if let &[out] = outs { Some((out, None)) } else { None };
+        let out = if let &[out] = outs { Some(Use::of_output(out, None)) } else { None };
         let mut state = self.state_for(opcode, inputs, out);
         state.running()?;
         let known = opcode.0.checked_sub(Opcode::FIRST_EXTENSION).map(usize::from);

@@ -1,5 +1,6 @@
 //! The public side of recording operations.
 
+use crate::immediate::settling::Use;
 use crate::record::{Input, Operation, Source, Sources};
 use crate::state::State;
 use crate::{ArrayId, ArrayInfo, Location, Recorder};
@@ -17,7 +18,7 @@ impl Recorder {
         inputs: &[Input],
         location: Location<'_>,
     ) -> Result<()> {
-        let mut state = self.state_for(opcode, inputs, Some((out, None)));
+        let mut state = self.state_for(opcode, inputs, Some(Use::of_output(out, None)));
         let begin = state.clock();
         let target = state.find(out)?;
         if state.change_of((opcode, param), target, inputs).is_some() {
@@ -40,7 +41,7 @@ impl Recorder {
         inputs: &[Input],
         location: Location<'_>,
     ) -> Result<()> {
-        let mut state = self.state_for(opcode, inputs, Some((out, Some(view.len()))));
+        let mut state = self.state_for(opcode, inputs, Some(Use::of_output(out, Some(view.len()))));
         let begin = state.clock();
         let whole = state.find(out)?;
         let target = state.window(whole, view)?;
@@ -56,7 +57,7 @@ impl Recorder {
 
     /// Records a copy of a part of an array, a view on its base that the caller knows, into a new one.
     pub fn copy_of(&self, (array, view): (ArrayId, &View), location: Location<'_>) -> Result<ArrayId> {
-        let mut state = self.state_for(Opcode::Copy, &[], Some((array, Some(view.len()))));
+        let mut state = self.state_for(Opcode::Copy, &[], Some(Use::of_input(array, Some(view.len()))));
         state.running()?;
         let begin = state.clock();
         let whole = state.find(array)?;
