@@ -268,13 +268,19 @@ def default_rng(seed=None):
 
 
 _global = RandomState(_o.mtrand._rand)
-for _name in dir(_o):
-    _value = getattr(_o, _name)
-    if not _name.startswith("_") and _name not in globals():
-        globals()[_name] = getattr(_global, _name) if callable(_value) and hasattr(_o.mtrand._rand, _name) else _value
-for _name in ("get_state", "set_state", "seed", "get_bit_generator", "set_bit_generator"):
-    globals()[_name] = getattr(_o, _name)
+__all__ = list(_o.__all__)
+# Functions of the legacy generator, each made when a program asks for it.
+_LATE = {name for name in dir(_o) if not name.startswith("_") and name not in globals() and hasattr(_o.mtrand._rand, name)}
+_LATE -= {"get_state", "set_state", "seed"}
+globals().update({name: getattr(_o, name) for name in dir(_o) if not name.startswith("_") and name not in globals().keys() | _LATE})
 
 
 def __getattr__(name):
+    if name in _LATE:
+        made = globals()[name] = getattr(_global, name)
+        return made
     return inner_parts.part_of(_o, name)
+
+
+def __dir__():
+    return sorted({*globals(), *_LATE})

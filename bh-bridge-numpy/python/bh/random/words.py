@@ -4,6 +4,7 @@ The numbers are NumPy's, and so is the generator's state after them: it is read 
 NumPy may draw from one generator in turns.
 """
 
+import importlib
 import math
 
 import numpy as np
@@ -12,7 +13,6 @@ from .. import _native
 from .._array.element_types import CODE, FLOAT64, UINT64
 from .._cluster.ranks import ranks
 from .._jit.symbols import refuse_in_trace
-from . import pcg, philox
 
 # With fewer words than this NumPy is faster.
 FEW = 1 << 16
@@ -21,8 +21,14 @@ _HUGE = 1 << 28
 
 _LOW = 2**32 - 1
 
+
+def _words_of(name):
+    """The function `words` of a module, which is imported when it makes the first words."""
+    return lambda *arguments: importlib.import_module(f"bh.random.{name}").words(*arguments)
+
+
 # The functions that make the words of each kind of generator: `f(source, count, code, finish)`.
-SOURCES = {np.random.Philox: philox.words, np.random.PCG64: pcg.words}
+SOURCES = {np.random.Philox: _words_of("philox"), np.random.PCG64: _words_of("pcg")}
 
 
 def _count(shape, dtype):
