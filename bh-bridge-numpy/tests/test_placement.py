@@ -116,6 +116,67 @@ def test_little_work_between_much_stays_where_that_is():
     error, to_host = found(EDGES)
     assert error < 1e-12 and to_host < 700 * 700 * 8, to_host
 
+BETWEEN = """
+import sys
+n = 600
+c, d = (numpy.random.default_rng(seed).random((n, n)) for seed in range(2))
+a, b = np.array(c), np.array(d)
+told, truth = [], []
+
+def step():
+    for t in range(20):
+        told.append(float((a * b).sum()))
+        truth.append((c * d).sum())
+        match sys.argv[1]:
+            case "read":
+                told.extend([float(a[t, 3]), float((a[t] * 2.0).sum())])
+                truth.extend([c[t, 3], (c[t] * 2.0).sum()])
+            case "written":
+                a[t, 3] = told[-1] * 1e-6
+                c[t, 3] = truth[-1] * 1e-6
+
+counts = count(step)
+print(json.dumps([numpy.allclose(told, truth, rtol=1e-9), counts["opencl.upload_bytes"], counts["opencl.refused_blocks"]]))
+"""
+
+
+@pytest.mark.parametrize("way", ["read", "written"])
+def test_elements_of_an_array_that_is_on_both_sides_leave_the_work_to_the_device(way):
+    same, uploaded, refused = found(BETWEEN, way)
+    # The arrays come to the device once.
+    assert same and uploaded <= 2 * 600 * 600 * 8 + 20 * 8 and refused == 0, (uploaded, refused)
+
+
+TURNS = """
+n = 300
+a = np.asarray(numpy.random.default_rng(0).random((n, n)))
+rows = np.asarray(numpy.random.default_rng(0).random((n, n)))
+
+def alternate():
+    for t in range(8):
+        numpy.asarray(a)[0, 0] = t
+        float((a * 2.0).sum())
+
+def compute():
+    for t in range(40):
+        float((a * 2.0).sum())
+
+def multiply():
+    for t in range(8):
+        numpy.asarray(rows)[0, 0] = t
+        float((rows @ rows)[0, 0])
+
+counts = [count(work) for work in (alternate, compute, multiply)]
+print(json.dumps([[c.get("opencl.refused_blocks", 0) for c in counts], [c.get("opencl.kernels", 0) for c in counts]]))
+"""
+
+
+def test_work_on_an_array_that_came_again_and_again_goes_back_to_the_device():
+    refused, kernels = found(TURNS)
+    assert refused[0] > 0 and refused[1] <= 16 and kernels[1] > 20, (refused, kernels)
+    # Much work stays there.
+    assert refused[2] == 0 and kernels[2] >= 8, (refused, kernels)
+
 
 READS = """
 n = 900

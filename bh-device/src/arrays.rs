@@ -21,8 +21,8 @@ pub(crate) struct Arrays {
     known: HashMap<u64, Known>,
     /// Bases in host memory of which parts were brought, and how many bytes.
     parted: HashMap<u64, u64>,
-    /// How often a base came from host memory as a whole.
-    came: HashMap<u64, u32>,
+    /// Bases that came from host memory as a whole.
+    came: HashMap<u64, Came>,
     clock: u64,
     pub(crate) counters: &'static Counters,
     evictions: Counter,
@@ -39,6 +39,13 @@ struct Known {
     used: u64,
 }
 
+/// How often a base came from host memory, and how many blocks the host has done because further times are expected.
+#[derive(Default)]
+struct Came {
+    times: u32,
+    stays: u32,
+}
+
 /// Where the values of a base are: in one place alone, or in both or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -49,6 +56,9 @@ pub(crate) enum Place {
 
 /// The number of times that a base came from host memory from which on further ones are expected.
 const RETURNS: u32 = 3;
+
+/// After this many blocks in host memory a base comes once more, as the program may do no little work on it any longer.
+const STAYS: u32 = 16;
 
 /// This many bases are remembered before those without a copy are forgotten.
 const KNOWN: usize = 4096;
@@ -146,7 +156,16 @@ impl Arrays {
 
     /// Has a base come from host memory again and again, as the program does work on it there in between?
     pub(crate) fn returns(&self, base: &Base) -> bool {
-        self.came.get(&base.id).is_some_and(|&times| times >= RETURNS)
+        self.came.get(&base.id).is_some_and(|came| came.times >= RETURNS)
+    }
+
+    /// Notes that the host does a block because this array, or another one of the block, comes back in any case.
+    pub(crate) fn stays(&mut self, base: &Base) {
+        let Some(came) = self.came.get_mut(&base.id).filter(|came| came.times >= RETURNS) else { return };
+        came.stays += 1;
+        if came.stays == STAYS {
+            *came = Came { times: RETURNS - 1, stays: 0 };
+        }
     }
 
     /// A base has ended.
@@ -340,7 +359,7 @@ impl Arrays {
         if self.came.len() >= KNOWN {
             self.came.clear();
         }
-        *self.came.entry(base.id).or_default() += 1;
+        self.came.entry(base.id).or_default().times += 1;
     }
 
     /// Copies bytes to the begin of device memory.

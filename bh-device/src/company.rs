@@ -54,24 +54,40 @@ pub(crate) struct Company {
     last: u32,
     /// For each block, once a little one was asked about.
     joins: Option<Vec<bool>>,
-    /// The block that was sent on last: the tables of its batch, and its instructions.
-    sent: Option<([usize; 4], Vec<u32>)>,
+    /// The block that was sent on last.
+    sent: Option<Sent>,
+}
+
+/// A block that was sent on: the tables and the bases of its batch, and its instructions.
+#[derive(Debug)]
+struct Sent {
+    tables: [usize; 4],
+    bases: Vec<u64>,
+    instrs: Vec<u32>,
 }
 
 impl Company {
     /// Notes that a block goes to the next engine as a whole.
     pub(crate) fn send(&mut self, batch: &BatchRef<'_>, block: u32) {
-        self.sent = Some((tables(batch), batch.block_instrs(&batch.blocks[block as usize]).to_vec()));
+        let instrs = batch.block_instrs(&batch.blocks[block as usize]).to_vec();
+        self.sent = Some(Sent { tables: tables(batch), bases: bases_of(batch).collect(), instrs });
     }
 
     /// Is this a part of the block that was sent on last? Hosts ask about single operations of a block that is refused, to
-    /// split it; its operations stay together, as their arrays do.
-    pub(crate) fn is_part_of_sent(&self, batch: &BatchRef<'_>, block: u32) -> bool {
-        self.sent.as_ref().is_some_and(|(whole, sent)| {
-            let part = tables(batch);
+    /// split it, before they ask anything else; its operations stay together, as their arrays do.
+    pub(crate) fn is_part_of_sent(&mut self, batch: &BatchRef<'_>, block: u32) -> bool {
+        let part = tables(batch);
+        let is_part = self.sent.as_ref().is_some_and(|sent| {
+            let whole = &sent.tables;
             let same = part[0] == whole[0] && part[2] == whole[2] && part[1] != whole[1];
-            same && batch.block_instrs(&batch.blocks[block as usize]).iter().all(|instr| sent.contains(instr))
-        })
+            // Another batch may be at the same addresses.
+            same && batch.block_instrs(&batch.blocks[block as usize]).iter().all(|instr| sent.instrs.contains(instr))
+                && bases_of(batch).eq(sent.bases.iter().copied())
+        });
+        if !is_part {
+            self.sent = None;
+        }
+        is_part
     }
 
     /// Does the batch of a block run on the device as a whole, which `whole` finds out when the first block is asked about? As its blocks
@@ -93,6 +109,10 @@ impl Company {
         let find = || joined(batch, (0..batch.blocks.len() as u32).map(alone).collect());
         self.joins.get_or_insert_with(find).get(block as usize).is_some_and(|joins| *joins)
     }
+}
+
+fn bases_of(batch: &BatchRef<'_>) -> impl Iterator<Item = u64> {
+    batch.bases.iter().map(|base| base.id)
 }
 
 fn tables(batch: &BatchRef<'_>) -> [usize; 4] {
@@ -140,5 +160,41 @@ fn bases(batch: &BatchRef<'_>, block: usize, mut each: impl FnMut(usize)) {
         if !contracted.contains(&base) {
             each(base as usize);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bh_bytecode::{Base, Batch, Constant, DType, Instr, Opcode, Operand, View};
+
+    /// Writes one to two bases, in one block.
+    fn batch(bases: [u64; 2]) -> Batch {
+        let mut batch = Batch::default();
+        let one = Operand::constant(batch.push_constant(Constant::from_value(1.0)));
+        for id in bases {
+            let base = batch.push_base(Base::new(id, DType::F64, 24));
+            let view = Operand::view(batch.push_view(base, &View::contiguous(&[24]).unwrap()));
+            batch.push_instr(Instr::new(Opcode::Copy, &[view, one]));
+        }
+        batch.push_block(&[0, 1], &[]);
+        batch
+    }
+
+    #[test]
+    fn parts_of_a_block_follow_it_and_other_batches_at_its_addresses_do_not() {
+        let (whole, other) = (batch([1, 2]), batch([1, 3]));
+        let mut singles = Batch::default();
+        (0..2).for_each(|at| singles.push_block(&[at], &[]));
+        let split = |batch| BatchRef { blocks: &singles.blocks, block_instrs: &singles.block_instrs, ..batch };
+        let parts = split(whole.as_ref());
+        let later = BatchRef { bases: &other.bases, ..parts };
+        let mut company = Company::default();
+        assert!(!company.is_part_of_sent(&parts, 0));
+        company.send(&whole.as_ref(), 0);
+        assert!(company.is_part_of_sent(&parts, 0) && company.is_part_of_sent(&parts, 1));
+        assert!(!company.is_part_of_sent(&later, 0));
+        // What was sent is forgotten at any other question.
+        assert!(!company.is_part_of_sent(&parts, 0));
     }
 }

@@ -127,13 +127,13 @@ unsafe impl<P: Platform> Component for Engine<P> {
         if self.company.is_whole(batch, block, || device.runs_whole(batch, self.child.is_some())) {
             return true;
         }
-        let device = &*device;
         let alone = |block: u32| Alone::new(device, batch, block, &self.settings, self.child.is_some());
         let place = match alone(block) {
             Alone::Managing | Alone::Device => return true,
             Alone::Little if self.company.joins(batch, block, alone) => return true,
             Alone::Little => {
                 self.company.send(batch, block);
+                device.stays(batch, block, &self.settings);
                 Verdict::TooSmall
             }
             Alone::Refused(place) => place,

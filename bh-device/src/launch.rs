@@ -6,7 +6,8 @@ use crate::driver::Event;
 use crate::memory::Memory;
 use crate::plan::BlockPlan;
 use crate::timing::Timing;
-use bh_bytecode::BatchRef;
+use crate::work::Work;
+use bh_bytecode::{Base, BatchRef};
 use bh_core::abi::status;
 use bh_core::{Error, Result};
 use bh_kernel::BufferRef;
@@ -25,9 +26,10 @@ pub(crate) struct Distance {
 }
 
 impl Distance {
-    /// Does the host do a block sooner that is no little work of its own, as its arrays come back in any case?
-    pub(crate) fn outweighs(&self, touched: u64) -> bool {
-        touched < self.returning
+    /// Does the host do a block sooner that is no little work of its own, as its arrays come back in any case? A core does an element
+    /// operation in about the time in which a byte is copied. Methods may do much more than they touch.
+    pub(crate) fn outweighs(&self, work: &Work) -> bool {
+        !work.calls && work.touched.max(work.operations) < self.returning
     }
 }
 
@@ -113,6 +115,16 @@ impl Launcher {
             }
         }
         found
+    }
+
+    /// Notes that the host does a block because its arrays come back in any case.
+    pub(crate) fn stays(&mut self, batch: &BatchRef<'_>, block: u32) {
+        let instrs = batch.block_instrs(&batch.blocks[block as usize]);
+        let views = instrs.iter().flat_map(|&index| batch.instrs[index as usize].operands());
+        let mut bases: Vec<&Base> = views.filter_map(|operand| batch.base_of(operand.as_view()?)).collect();
+        bases.sort_unstable_by_key(|base| base.id);
+        bases.dedup_by_key(|base| base.id);
+        bases.into_iter().for_each(|base| self.arrays.stays(base));
     }
 
     /// Puts a block into the queue. Its outputs belong to the device afterwards. Nothing is changed before all that the

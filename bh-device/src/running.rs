@@ -218,7 +218,16 @@ impl Open {
         }
         let Some(launcher) = &self.launcher else { return is_little };
         let distance = launcher.distance(batch, block);
-        (is_little || distance.outweighs(work.touched)) && distance.to_host <= distance.to_device
+        (is_little || distance.outweighs(work)) && distance.to_host <= distance.to_device
+    }
+
+    /// Notes that the host does a block that may be no little work of its own.
+    pub(crate) fn stays(&mut self, batch: &BatchRef<'_>, block: u32, settings: &Settings) {
+        if let Some(launcher) = &mut self.launcher
+            && !Work::of(batch, block).is_little(&settings.little)
+        {
+            launcher.stays(batch, block);
+        }
     }
 
     /// Is a batch prepared? If there is a next engine, which has its little work where the data is, some of the data must be here.

@@ -2,7 +2,7 @@
 
 use crate::memory::{Pool, capacity};
 use crate::settings::Little;
-use bh_bytecode::BatchRef;
+use bh_bytecode::{BatchRef, Kind};
 
 /// The cost of running a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +17,13 @@ pub(crate) struct Work {
     largest: u64,
     /// Element operations.
     pub(crate) operations: u64,
+    /// Are there calls of methods?
+    pub(crate) calls: bool,
 }
 
 impl Work {
     pub(crate) fn of(batch: &BatchRef<'_>, block: u32) -> Work {
-        let (mut bases, mut operations) = (Vec::new(), 0u64);
+        let (mut bases, mut operations, mut calls) = (Vec::new(), 0u64, false);
         let block = &batch.blocks[block as usize];
         // Bytes under the views of each base.
         let mut under: Vec<Option<u64>> = vec![None; batch.bases.len()];
@@ -39,14 +41,23 @@ impl Work {
                 }
                 *under = Some(under.unwrap_or(0).saturating_add(record.len as u64 * base.dtype().size() as u64));
             }
-            operations += if batch.instrs[index as usize].opcode.is_system() { 0 } else { most };
+            let opcode = batch.instrs[index as usize].opcode;
+            operations += if opcode.is_system() { 0 } else { most };
+            calls |= opcode.kind() == Kind::Extension;
         }
         let bytes_of = |base: u32| batch.bases[base as usize].bytes();
         let touched = bases.iter().map(|&base| under[base as usize].unwrap_or(0).min(bytes_of(base))).sum();
         let renamed = batch.renames(block).iter().map(|rename| rename.base);
         let bytes = bases.iter().copied().chain(renamed).map(bytes_of);
         let room = bytes.clone().map(|bytes| capacity(bytes as usize) as u64);
-        Work { touched, bytes: bytes.sum(), room: room.clone().sum(), largest: room.max().unwrap_or(0), operations }
+        Work {
+            touched,
+            bytes: bytes.sum(),
+            room: room.clone().sum(),
+            largest: room.max().unwrap_or(0),
+            operations,
+            calls,
+        }
     }
 
     /// Is it better done where the data is, if that is host memory?

@@ -16,8 +16,8 @@ pub trait Data {
     /// Ends a `map`.
     fn unmap(&mut self, base: &Base) -> Result<()>;
 
-    /// Can the base be mapped without a copy to host memory?
-    fn is_at_host(&mut self, _base: &Base) -> Result<bool> {
+    /// Can the base be mapped with no copy, neither to host memory now nor to where an engine has one that becomes invalid?
+    fn is_at_host(&mut self, _base: &Base, _access: u32) -> Result<bool> {
         Ok(true)
     }
 

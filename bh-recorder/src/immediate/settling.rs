@@ -187,7 +187,7 @@ impl Recorder {
         let base = held.base;
         // A base that cannot be mapped fails again in the access itself.
         let mapped = reach(&mut |data| {
-            let pays = earned || data.is_at_host(&base)?;
+            let pays = earned || data.is_at_host(&base, mode)?;
             Ok(if pays { data.map(&base, None, mode).ok().map(SendPtr) } else { None })
         })?;
         let Some(data) = mapped else { return Ok(false) };

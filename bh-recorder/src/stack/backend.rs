@@ -2,7 +2,7 @@
 
 use crate::data::{Data, SharedData};
 use bh_bytecode::{Base, BatchRef, Opcode, View};
-use bh_core::abi::{Adoption, Capabilities, Export, ExportRequest, HostMemory, Residency, fork};
+use bh_core::abi::{Adoption, Capabilities, Export, ExportRequest, HostMemory, Residency, access, fork};
 use bh_core::component::{SharedCalls, Ticket};
 use bh_core::error::Result;
 use bh_core::services::Services;
@@ -70,9 +70,11 @@ pub trait Backend: Data + Send {
     }
 }
 
-/// Are values in host memory, or nowhere, so that no engine has to copy them there?
-fn costs_nothing_here(found: Residency) -> bool {
-    found.host != 0 || found.spaces == 0 && found.alias == 0
+/// Are values in host memory, or nowhere, so that no engine has to copy them there? If they are to change, no engine may have them,
+/// too, as it would copy them again.
+fn costs_nothing_here(found: Residency, mode: u32) -> bool {
+    let is_here = found.host != 0 && (found.spaces == 0 || mode & access::WRITE == 0);
+    is_here || found.host == 0 && found.spaces == 0 && found.alias == 0
 }
 
 impl Data for Stack {
@@ -84,8 +86,8 @@ impl Data for Stack {
         Stack::unmap(self, base)
     }
 
-    fn is_at_host(&mut self, base: &Base) -> Result<bool> {
-        Stack::residency(self, base).map(costs_nothing_here)
+    fn is_at_host(&mut self, base: &Base, access: u32) -> Result<bool> {
+        Stack::residency(self, base).map(|found| costs_nothing_here(found, access))
     }
 
     unsafe fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
@@ -138,8 +140,8 @@ impl Data for Calls<'_> {
         self.0.unmap(base)
     }
 
-    fn is_at_host(&mut self, base: &Base) -> Result<bool> {
-        self.0.residency(base).map(costs_nothing_here)
+    fn is_at_host(&mut self, base: &Base, access: u32) -> Result<bool> {
+        self.0.residency(base).map(|found| costs_nothing_here(found, access))
     }
 
     unsafe fn adopt(&mut self, base: &Base, adoption: &Adoption) -> Result<()> {
