@@ -25,32 +25,37 @@ pub struct AtOnce {
 }
 
 impl Numbers {
-    /// As [`AtOnce::learn`].
-    fn learn(&self, name: &str, number: Opcode, is_beside: bool) {
+    /// Learns the place of a method with this number; without one, the number is another method's.
+    fn learn(&self, place: Option<usize>, number: Opcode) {
         for known in &self.0 {
             if known.load(Ordering::Relaxed) as u16 == number.0 {
                 known.store(0, Ordering::Release);
             }
         }
-        let at = BESIDE.iter().position(|(known, _)| *known == name).filter(|_| is_beside);
         let free = self.0.iter().find(|known| known.load(Ordering::Relaxed) == 0);
-        if let (Some(at), Some(free)) = (at, free) {
-            free.store((at as u32 + 1) << 16 | u32::from(number.0), Ordering::Release);
+        if let (Some(place), Some(free)) = (place, free) {
+            free.store((place as u32 + 1) << 16 | u32::from(number.0), Ordering::Release);
         }
     }
 
-    /// The method with this number.
-    fn method(&self, opcode: Opcode) -> Option<(&'static str, Beside)> {
+    /// The place of the method with this number.
+    fn place(&self, opcode: Opcode) -> Option<usize> {
         let mut all = self.0.iter().map(|known| known.load(Ordering::Acquire));
         let found = all.find(|&known| known as u16 == opcode.0)?;
-        BESIDE.get((found >> 16).checked_sub(1)? as usize).copied()
+        (found >> 16).checked_sub(1).map(|place| place as usize)
     }
 }
 
 impl AtOnce {
     /// Learns that a number is that of a method, which is of `BESIDE` or another one. Only one thread does so at a time.
     pub(crate) fn learn(&self, name: &str, number: Opcode, is_beside: bool) {
-        self.numbers.learn(name, number, is_beside);
+        let place = BESIDE.iter().position(|(known, _)| *known == name).filter(|_| is_beside);
+        self.numbers.learn(place, number);
+    }
+
+    /// The method with this number.
+    fn method(&self, opcode: Opcode) -> Option<(&'static str, Beside)> {
+        BESIDE.get(self.numbers.place(opcode)?).copied()
     }
 
     /// Plans of transforms.
@@ -61,7 +66,7 @@ impl AtOnce {
     /// Runs the method with this number on an output and inputs. False, and nothing has happened, if it is none of these, or
     /// too much, or if it fails.
     pub fn run(&self, opcode: Opcode, operands: &[Strided<'_>], host: Host) -> bool {
-        let Some((name, method)) = self.numbers.method(opcode) else { return false };
+        let Some((name, method)) = self.method(opcode) else { return false };
         let (outputs, inputs) = operands.split_at(1.min(operands.len()));
         if name == "matmul" && products(outputs, inputs) > PRODUCTS {
             return false;
@@ -106,13 +111,14 @@ mod tests {
     fn a_method_keeps_all_its_numbers_until_they_are_others() {
         let known = Numbers::default();
         let [first, second, third] = [0, 1, 2].map(|number| Opcode(Opcode::FIRST_EXTENSION + number));
-        known.learn("matmul", first, true);
-        known.learn("sort", second, true);
-        known.learn("matmul", third, true);
-        let names = || [first, second, third].map(|number| known.method(number).map(|(name, _)| name));
-        assert_eq!(names(), [Some("matmul"), Some("sort"), Some("matmul")]);
-        known.learn("matmul", first, false);
-        known.learn("svd", second, true);
-        assert_eq!(names(), [None, None, Some("matmul")]);
+        let [matmul, sort] = [0, 4].map(Some);
+        known.learn(matmul, first);
+        known.learn(sort, second);
+        known.learn(matmul, third);
+        let places = || [first, second, third].map(|number| known.place(number));
+        assert_eq!(places(), [matmul, sort, matmul]);
+        known.learn(None, first);
+        known.learn(None, second);
+        assert_eq!(places(), [None, None, matmul]);
     }
 }

@@ -50,8 +50,8 @@ enum Beside {
     Planned(fn(&Plans, &Call<'_, '_>, &mut dyn Parallel) -> Result<()>),
 }
 
-/// Methods that come with the engine and run in batches only. The unit tests do not name this table, so that the linear algebra is not
-/// compiled for them.
+/// Methods that come with the engine and run in batches only. The unit tests name neither this table nor the next one, so that the
+/// libraries for linear algebra and for transforms are not compiled for them.
 const IN_BATCHES: &[(&str, Plain)] = &[
     ("solve", linear::solve),
     ("lu", linear::lu),

@@ -61,9 +61,8 @@ pub(crate) fn cbrt<V: Vector, const SINGLE: bool>(x: V) -> V {
 #[cfg(target_arch = "x86_64")]
 mod tests {
     use super::*;
-    use crate::math::lookup;
+    use crate::math::{entry, kernels};
     use crate::simd::{Avx512, Isa};
-    use bh_bytecode::{DType, Opcode};
 
     /// A generator of numbers without a pattern.
     struct Source(u64);
@@ -90,7 +89,7 @@ mod tests {
     /// Checks the function at every level, and what is known of each number; returns of how many all is known.
     fn check(numbers: &[f64]) -> usize {
         for isa in Isa::available() {
-            let run = lookup(isa, Opcode::Sqrt, DType::F64).expect("a function of floats");
+            let run = entry::unary::<kernels::Sqrt, f64>(isa);
             let mut roots = vec![0f64; numbers.len()];
             let null = std::ptr::null();
             // SAFETY: the level is available, and both blocks are as long as it is said.

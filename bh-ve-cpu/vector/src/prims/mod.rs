@@ -16,9 +16,6 @@ mod quotient;
 mod repeat;
 mod sum;
 
-#[cfg(test)]
-mod tests;
-
 pub use crate::math::PrimFn;
 pub use constant::{Side, lookup_const};
 pub use elementwise::lookup;

@@ -3,4 +3,5 @@
 mod accuracy;
 mod bits;
 mod complex_accuracy;
+mod primitives;
 mod reference;

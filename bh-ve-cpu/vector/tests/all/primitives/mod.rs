@@ -7,6 +7,6 @@ mod quotients;
 mod sums;
 mod support;
 
-use super::*;
-use crate::simd::Isa;
 use bh_bytecode::{DType, Element, Kind, Opcode, scalar, types_of};
+use bh_vector::prims::*;
+use bh_vector::simd::Isa;

@@ -10,10 +10,10 @@ fn is_inexact(opcode: Opcode, dtype: DType) -> bool {
     use bh_bytecode::Opcode as O;
     let exact = [O::Sqrt, O::Ceil, O::Floor, O::Trunc, O::Rint, O::Fmod, O::Remainder, O::FloorDivide];
     if dtype.is_complex() {
-        return opcode == O::Absolute || crate::math::COMPLEX.contains(&opcode);
+        return opcode == O::Absolute || bh_vector::math::COMPLEX.contains(&opcode);
     }
     dtype.is_float()
-        && (crate::math::UNARY.contains(&opcode) || crate::math::BINARY.contains(&opcode))
+        && (bh_vector::math::UNARY.contains(&opcode) || bh_vector::math::BINARY.contains(&opcode))
         && !exact.contains(&opcode)
 }
 
@@ -50,8 +50,8 @@ fn inexact_results_do_not_depend_on_the_block() {
         let functions = |opcodes: &[&[Opcode]], dtypes: [DType; 2]| {
             opcodes.concat().into_iter().flat_map(move |opcode| dtypes.map(|dtype| (opcode, dtype))).collect::<Vec<_>>()
         };
-        let real = functions(&[crate::math::UNARY, crate::math::BINARY], [DType::F32, DType::F64]);
-        let complex = functions(&[crate::math::COMPLEX, &[Opcode::Absolute]], [DType::C64, DType::C128]);
+        let real = functions(&[bh_vector::math::UNARY, bh_vector::math::BINARY], [DType::F32, DType::F64]);
+        let complex = functions(&[bh_vector::math::COMPLEX, &[Opcode::Absolute]], [DType::C64, DType::C128]);
         for (opcode, dtype) in real.into_iter().chain(complex) {
             let output = output_of(opcode, dtype);
             let run = lookup(isa, opcode, 0, dtype, output).expect("a function of floats or complex numbers");
@@ -243,7 +243,9 @@ fn roots_with_pairs_round_three_times() {
         for first in [Opcode::Add, Opcode::Multiply] {
             for second in [Opcode::Add, Opcode::Multiply, Opcode::Divide] {
                 for swapped in [false, true] {
-                    let Some(run) = crate::math::lookup_rooted(isa, first, second, swapped, false) else { continue };
+                    let Some(run) = bh_vector::math::lookup_rooted(isa, first, second, swapped, false) else {
+                        continue;
+                    };
                     let one = scalar_of(first, DType::F64, 0).expect("arithmetic");
                     let two = scalar_of(second, DType::F64, 0).expect("arithmetic");
                     let scalar: Scalar = Box::new(move |a, b, c| {
@@ -253,7 +255,7 @@ fn roots_with_pairs_round_three_times() {
                     check(&format!("{first:?} {second:?} {swapped} {isa}"), run, &[DType::F64; 3], DType::F64, &scalar);
                     count += 1;
                     // With a single element, as with as many of them.
-                    let single = crate::math::lookup_rooted(isa, first, second, swapped, true).expect("as above");
+                    let single = bh_vector::math::lookup_rooted(isa, first, second, swapped, true).expect("as above");
                     let (a, b) = (samples(DType::F64, 105, 1), samples(DType::F64, 105, 2));
                     let (mut a, mut b) = (Block::new(&a, 8), Block::new(&b, 8));
                     let mut c = Block::new(&[2.5f64; 105].map(f64::to_ne_bytes).concat(), 8);
