@@ -31,6 +31,12 @@ pub const IMPLEMENTATIONS: &[Mpi] = &[
     },
 ];
 
+/// The crate of the libraries, which is outside of the workspace.
+const SOURCE: &str = "bh-vem-cluster/mpi";
+
+/// Packages beside it that are built otherwise for each MPI.
+const OF_ONE_MPI: [&str; 2] = ["mpi-sys", "mpi"];
+
 /// The Debian package of libclang, which the bindings to MPI are made with.
 const LIBCLANG: &str = "libclang-14-dev";
 
@@ -58,14 +64,31 @@ impl Mpi {
             return Err(format!("libclang is not there (Debian: {LIBCLANG})"));
         }
         let directory = linker.map_or_else(target, Linker::target).join(self.name);
+        self.begin_with_another(&directory);
         let mut command = cargo();
         command.args(["build", "--release", "--locked", "--target-dir"]).arg(&directory);
-        command.current_dir(root().join("bh-vem-cluster/mpi")).env("MPICC", compiler);
+        command.current_dir(root().join(SOURCE)).env("MPICC", compiler);
         if let Some(linker) = linker {
             linker.set(&mut command);
         }
         run(&mut command).map_err(|failure| failure.to_string())?;
         Ok(directory.join("release/libbh_cluster_mpi.so"))
+    }
+
+    /// Begins a new target directory with the build for another MPI, most of which (the generator of the bindings) is the same for all.
+    fn begin_with_another(&self, directory: &Path) {
+        let of_others = IMPLEMENTATIONS.iter().filter(|other| other.name != self.name);
+        let built = of_others.map(|other| directory.with_file_name(other.name)).find(|other| other.is_dir());
+        let Some(built) = built.filter(|_| !directory.exists()) else { return };
+        // With their times, by which cargo knows what is new.
+        let copied = run(Command::new("cp").arg("-a").args([&built, directory])).and_then(|()| {
+            let mut clean = cargo();
+            clean.args(["clean", "--release", "--locked"]).args(OF_ONE_MPI.iter().flat_map(|name| ["-p", name]));
+            run(clean.arg("--target-dir").arg(directory).current_dir(root().join(SOURCE)))
+        });
+        if copied.is_err() {
+            let _ = std::fs::remove_dir_all(directory);
+        }
     }
 }
 

@@ -198,7 +198,7 @@ const OTHERS: &[&str] = &[
 
 /// Installs the packages with which bh is tested at every change, in the versions of `packages/statements.toml`, or all of them and
 /// the [`OTHERS`]. Tests of packages that are not there are left out.
-fn add_packages(python: &Path, all: bool) {
+pub fn add_packages(python: &Path, all: bool) {
     let mut needed = Command::new(python);
     needed.arg(root().join(TESTS).join("packages/needed.py")).args(all.then_some("--all"));
     let others = if all { OTHERS } else { &[] };
@@ -213,10 +213,9 @@ fn add_packages(python: &Path, all: bool) {
 /// Tests that start several processes, which wait for each other: these run one after the other.
 const PROCESSES: &[&str] = &["test_ranks.py", "test_siblings.py"];
 
-/// Runs the package's tests against NumPy and together with other packages: a few, or with `all` each of them. Also where the
-/// reports of the runs are.
-pub fn test(python: &Path, profile: &str, all: bool) -> (Outcome, Vec<PathBuf>) {
-    add_packages(python, all);
+/// Runs the package's tests against NumPy and together with those other packages that are there. Also where the reports of the runs
+/// are.
+pub fn test(python: &Path, profile: &str) -> (Outcome, Vec<PathBuf>) {
     let package = match stage_for(python, profile) {
         Ok(package) => package,
         Err(failure) => return (Err(failure), Vec::new()),

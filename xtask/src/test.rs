@@ -72,17 +72,21 @@ fn whole(all: bool) -> Outcome {
     packages::ensure_nextest()?;
     cluster::ensure_packages();
     let python = packages::python_with_numpy()?;
-    rust::build_all(PROFILE)?;
+    // Beside the build, which leaves a core free at times: packages come from the network, and few crates need each other in turn.
+    std::thread::scope(|scope| {
+        scope.spawn(|| python::add_packages(&python, all));
+        let libraries = scope.spawn(|| cluster::build_into(&target().join(PROFILE), None));
+        rust::build_all(PROFILE)?;
+        libraries.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
     let places = place(python, all)?;
-    for directory in [places.prefix.join("lib/bh"), target().join(PROFILE)] {
-        cluster::build_into(&directory, None)?;
-    }
+    cluster::build_into(&places.prefix.join("lib/bh"), None)?;
     let mut outcomes = Outcomes::default();
     outcomes.add("generated files", header::check_built(PROFILE), &[]);
     let (result, report) = rust::run_all(&places);
     outcomes.add("Rust", result, &[report]);
     outcomes.add("documentation of Rust", rust::documentation(), &[]);
-    let (result, reports) = python::test(&places.python, PROFILE, all);
+    let (result, reports) = python::test(&places.python, PROFILE);
     outcomes.add("Python", result, &reports);
     outcomes.add(".NET and MiniMatlab", cil::test(PROFILE, &places.prefix), &[]);
     times::write(outcomes.reports())?;
