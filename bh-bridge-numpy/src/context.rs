@@ -47,7 +47,7 @@ impl Context {
         self.answer(py, &self.computes_little, "computes_little")
     }
 
-    /// What a function of bh's Python package says of the stack, asked once.
+    /// The answer of a function of bh's Python package on the stack, asked once.
     fn answer(&self, py: Python<'_>, known: &OnceLock<bool>, question: &str) -> PyResult<bool> {
         if let Some(known) = known.get() {
             return Ok(*known);

@@ -183,7 +183,7 @@ pub fn interp<'py>(call: &Call<'_, 'py>) -> Served<'py> {
     }
 }
 
-/// What lines are evaluated to.
+/// Values of lines.
 enum Values {
     One(f64),
     Each(Array),

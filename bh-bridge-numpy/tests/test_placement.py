@@ -28,7 +28,7 @@ def count(work):
 
 
 def found(program, *words, **settings):
-    """What a program prints as JSON on the stack `opencl`."""
+    """The JSON that a program prints on the stack `opencl`."""
     env = {**os.environ, "BH_STACK": "opencl", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_CACHE_DIR": "", "BH_OPENCL_TUNE": "off", **BUILD_QUICKLY, **settings}
     done = subprocess.run([sys.executable, "-c", PRELUDE + program, *words], capture_output=True, text=True, env=env)
     if done.returncode and "OpenCL" in done.stderr and "no device" in done.stderr:

@@ -194,7 +194,7 @@ mod tests {
         company.send(&whole.as_ref(), 0);
         assert!(company.is_part_of_sent(&parts, 0) && company.is_part_of_sent(&parts, 1));
         assert!(!company.is_part_of_sent(&later, 0));
-        // What was sent is forgotten at any other question.
+        // Sent operations are forgotten at any other question.
         assert!(!company.is_part_of_sent(&parts, 0));
     }
 }

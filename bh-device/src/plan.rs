@@ -220,7 +220,7 @@ impl BlockPlan {
         }
     }
 
-    /// What the kernels are apart from their numbers.
+    /// A hash of the kernels without their numbers.
     pub(crate) fn kernels(&self) -> u128 {
         let hashes = self.plain.all.iter().map(|launch| launch.entry.hash);
         let words: Vec<u64> = hashes.flat_map(|hash| [hash as u64, (hash >> 64) as u64]).collect();
