@@ -12,6 +12,8 @@ mod little;
 mod matvec;
 mod multiply;
 mod order;
+#[cfg(target_arch = "x86_64")]
+mod panels;
 mod parallel;
 mod scratch;
 mod stacks;
