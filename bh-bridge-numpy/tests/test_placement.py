@@ -217,15 +217,19 @@ def test_parts_read_in_host_memory_leave_the_copy_on_the_device():
 
 RANDOM = """
 import sys
+from concurrent.futures import ThreadPoolExecutor
+
+SHAPES = (3, 4), (40, 50), (300, 400), (300, 400), (3, 4), (2, 70000)
 
 def play(np, seed):
     rng = numpy.random.default_rng(seed)
-    arrays = [np.asarray(rng.random((n, m))) for n, m in ((3, 4), (40, 50), (300, 400), (300, 400), (3, 4))]
+    arrays = [np.asarray(rng.random(shape)) for shape in SHAPES]
+    whole = [np.asarray(rng.integers(0, 50, shape)) for shape in SHAPES]
     told = []
     for _ in range(60):
         a, b = (arrays[rng.integers(len(arrays))] for _ in range(2))
         i, j = int(rng.integers(a.shape[0])), int(rng.integers(a.shape[1]))
-        match rng.integers(9):
+        match rng.integers(18):
             case 0:
                 a[i] = a[i - 1] * 0.5 + a[:, j].sum()
             case 1 if a.shape == b.shape:
@@ -245,20 +249,55 @@ def play(np, seed):
             case 8:
                 for k in range(40):
                     a[i, j] = 0.5 * a[i, j] + 0.25 * a[i - 1, j]
-    return told + [float(numpy.asarray(a).sum()) for a in arrays]
+            case 9:
+                a[i, 1:] = a[i, :-1]
+                a[:, ::-1] = a.copy() if rng.integers(2) else a
+            case 10:
+                arrays[rng.integers(len(arrays))] = a[rng.integers(-a.shape[0], a.shape[0], 3)] * 0.5
+            case 11:
+                rows = rng.permutation(a.shape[1])[: a.shape[1] // 2]
+                a[:, rows] = a[:, rows[::-1].copy()] + 0.125
+            case 12 if len(arrays) > 3:
+                del arrays[rng.integers(len(arrays))], a, b
+            case 13:
+                view = a[:, ::-2] if rng.integers(2) else a.T
+                view[:3, -1] += 0.5
+                if view.shape[0] > 2 and len(arrays) < 9:
+                    arrays.append(view)
+            case 14:
+                seen = numpy.asarray(a)
+                told.append(float(seen[i].sum()))
+                arrays[rng.integers(len(arrays))] = np.asarray(seen.copy())
+            case 15:
+                for k in range(4):
+                    told.append(float((a * 2.0 - 1.0).max()))
+                    a[i, (j + k) % a.shape[1]] = 0.25 * k
+            case 16:
+                c = whole[rng.integers(len(whole))]
+                for k in range(0, c.shape[0], 1 + c.shape[0] // 8):
+                    c[k] = (c[k - 1] + c[:, 0].sum()) % 50
+                told.append(float((c[:, ::-1] > c).sum() + c[-1, -1]))
+            case 17:
+                c = whole[rng.integers(len(whole))]
+                np.add.at(c, (rng.integers(0, c.shape[0], 30), rng.integers(0, c.shape[1], 30)), 3)
+                told.append(float(c[c > 40].sum() + c.argmax()))
+    return told + [float(numpy.asarray(a).sum()) for a in arrays + whole]
 
-wrong = []
-for seed in range(int(sys.argv[1]), int(sys.argv[2])):
-    one, two = play(np, seed), play(numpy, seed)
-    if not numpy.allclose(one, two, rtol=1e-9, atol=1e-9):
-        wrong.append(seed)
-print(json.dumps(wrong))
+first, last, threads = map(int, sys.argv[1:])
+with ThreadPoolExecutor(threads) as pool:
+    one = list(pool.map(lambda seed: play(np, seed), range(first, last)))
+two = [play(numpy, seed) for seed in range(first, last)]
+print(json.dumps([first + at for at, (a, b) in enumerate(zip(one, two)) if not numpy.allclose(a, b, rtol=1e-9, atol=1e-9)]))
 """
 
 
-@pytest.mark.parametrize("settings", [{}, {"BH_OPENCL_PLACEMENT": "2KiB 300"}, {"BH_RECORDER_IMMEDIATE_BYTES": "3000"}], ids=["auto", "sizes", "very little"])
-def test_programs_of_little_and_large_parts_give_what_numpy_gives(settings):
-    assert found(RANDOM, "0", "12", **settings) == []
+@pytest.mark.parametrize(
+    ("settings", "threads"),
+    [({}, 1), ({"BH_OPENCL_PLACEMENT": "2KiB 300"}, 1), ({"BH_RECORDER_IMMEDIATE_BYTES": "3000"}, 1), ({}, 3)],
+    ids=["auto", "sizes", "very little", "threads"],
+)
+def test_programs_of_little_and_large_parts_give_what_numpy_gives(settings, threads):
+    assert found(RANDOM, "0", "12" if threads == 1 else "6", str(threads), **settings) == []
 
 
 def test_the_key_says_what_it_takes():
