@@ -41,7 +41,7 @@ def printed(program):
 
 
 def test_an_import_brings_no_more_than_programs_need():
-    late = "numpy.fft numpy.random bh.fft bh.random bh._graph.graph bh._jit.scalar.program dataclasses json pathlib subprocess tempfile"
+    late = "numpy.fft numpy.random bh.fft bh.random bh._graph.graph bh._jit.recording bh._jit.derivatives bh._jit.scalar.program dataclasses json pathlib subprocess tempfile"
     assert printed(f"import sys, numpy\nbefore = set(sys.modules)\nimport bh\nprint(*(set(sys.modules) - before) & {set(late.split())})") == []
 
 
@@ -71,7 +71,7 @@ def test_late_names_are_like_others():
     for name, module in bh._LATE.items():
         assert name in dir(bh) and name in bh.__all__
         assert getattr(bh, name).__name__ == (name if module else f"bh.{name}")
-    assert {bh.GraphError.__module__, bh.CheckpointError.__module__} == {"bh"}
+    assert {kind.__module__ for kind in (bh.GraphError, bh.CheckpointError, bh.custom_jvp, bh.custom_vjp)} == {"bh"}
 
 
 def test_modules_of_numpy_that_dir_leaves_out():

@@ -35,20 +35,6 @@ else:
     from . import linalg  # noqa: E402
     from ._array import pending_numbers as _pending_numbers  # noqa: E402
     from ._cluster.ranks import map_blocks, rank, ranks  # noqa: E402,F401
-    from ._jit.custom_folds import fold  # noqa: E402,F401
-    from ._jit.custom_rules import custom_jvp, custom_vjp  # noqa: E402,F401
-    from ._jit.derivatives import (  # noqa: E402,F401
-        check_grad,
-        grad,
-        hvp,
-        jacobian,
-        jvp,
-        stop_gradient,
-        value_and_grad,
-        vjp,
-    )
-    from ._jit.members import vmap  # noqa: E402,F401
-    from ._jit.recording import jit  # noqa: E402,F401
     from ._native import BoundsError, Error, Stack  # noqa: E402,F401
     from ._numpy import after_import as _after_import, libraries as _libraries  # noqa: E402
     from ._numpy.fallback import FallbackError, FallbackWarning  # noqa: E402,F401
@@ -75,6 +61,9 @@ else:
     _LATE = {
         **dict.fromkeys(("CheckpointError", "checkpoint", "restore"), "_cluster.checkpoints"),
         **dict.fromkeys(("GraphError", "sink", "source", "task"), "_graph.graph"),
+        **dict.fromkeys(("check_grad", "grad", "hvp", "jacobian", "jvp", "stop_gradient", "value_and_grad", "vjp"), "_jit.derivatives"),
+        **dict.fromkeys(("custom_jvp", "custom_vjp"), "_jit.custom_rules"),
+        **{"fold": "_jit.custom_folds", "jit": "_jit.recording", "vmap": "_jit.members"},
         **{"extension_method": "_tools.extension_method", "parallel": "_jit.parallel", "stream": "_jit.stream"},
         **{"digits": "_tools.digits", "narrow": "_tools.narrow", "doctor": "_tools.doctor", "live": "_tools.live", "load_ipython_extension": "_tools.magic"},
         **{"fft": "", "random": ""},

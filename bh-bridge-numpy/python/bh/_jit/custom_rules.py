@@ -29,6 +29,8 @@ class custom_vjp:
     array([0.5, 1. ])
     """
 
+    __module__ = "bh"
+
     def __init__(self, fun):
         functools.update_wrapper(self, fun)
         self._fun, self._fwd, self._bwd = fun, None, None
@@ -74,6 +76,8 @@ class custom_jvp(custom_vjp):
     >>> bh.grad(cube)(2.0)
     array(12.)
     """
+
+    __module__ = "bh"
 
     def defjvp(self, jvp):
         """Says how the value and its tangent are computed. Returns the rule, so that it may be a decorator."""
