@@ -252,6 +252,17 @@ mod tests {
     }
 
     #[test]
+    fn tests_that_are_started_first_are_there() {
+        let text = std::fs::read_to_string(root().join(".config/nextest.toml")).unwrap();
+        let names: Vec<String> = rust_tests().unwrap().into_iter().map(|test| test.name).collect();
+        let first: Vec<&str> = text.split("test(=").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+        assert!(first.len() > 5);
+        for test in first {
+            assert!(names.iter().any(|name| name == test), "{test}");
+        }
+    }
+
+    #[test]
     fn the_quick_suite_names_a_test_that_is_there() {
         let names: Vec<String> = rust_tests().unwrap().into_iter().map(|test| test.name).collect();
         let quick = Choice::quick(super::super::CORE).unwrap();
