@@ -16,6 +16,30 @@ for dtype, value, function in itertools.product("?bBiqfdFD", (0.0, -0.0, 1.5, -3
     for one in (large[3:4, 5], large[3:4, 5:6], np.copy(large[7, 7:8])):
         print(dtype, value, function, numpy.asarray(getattr(np, function)(one)).tobytes().hex(), numpy.asarray(np.dot(one.ravel(), one.ravel())).tobytes().hex())
 """
+SHAPES = """
+import numpy, bh as np
+rng = numpy.random.default_rng(3)
+SHAPES = [(n,) for n in (0, 31, 4097, 8193, 20000, 32768)]
+SHAPES += [(180, 32), (300, 100), (32, 180), (7, 600), (1500, 3), (130, 31), (2, 5000), (5000, 2), (257, 33), (70, 300), (0, 5), (5, 0)]
+SHAPES += [(3, 4, 500), (20, 30, 40), (40, 3, 64), (64, 64, 7), (3, 0, 4)]
+for shape in SHAPES:
+    for dtype in ("f8", "f4", "i4"):
+        x = numpy.asarray(rng.random(shape) * 10 - 5, dtype=dtype)
+        for layout in (np.array(x), np.array(x, order="F"), np.array(x)[..., ::-1]):
+            for axis in [None, *range(len(shape))]:
+                for function in (np.sum, np.prod, np.max):
+                    if x.size or function is not np.max:
+                        print(shape, dtype, axis, function.__name__, numpy.asarray(function(layout, axis=axis)).tobytes().hex())
+for a, b, subscripts in (
+    ((150, 2), (150, 2), "nj,nj->n"), ((150, 16), (150, 16), "nj,nj->n"), ((150, 17), (150, 17), "nj,nj->n"), ((32, 6, 16), (32, 16), "bkd,bd->bk"),
+    ((32, 6), (32, 6, 16), "bk,bkd->bd"), ((9, 500), (9, 500), "ij,ij->j"), ((30, 30), (30, 30), "ij,jk->ik"), ((40, 5, 5), (40, 5, 5), "sij,sjk->sik"),
+    ((100, 60), (60,), "ij,j->i"), ((100, 60), (100,), "ij,i->j"), ((5000, 3), (5000, 3), "ij,ij->j"), ((12, 20), (20, 12), "ij,ji->"),
+):
+    for dtype in ("f8", "f4", "c16", "i8"):
+        one, two = (np.array(numpy.asarray(rng.random(shape) * 9 - 4, dtype=dtype)) for shape in (a, b))
+        for first in (one, one[::-1]):
+            print(subscripts, dtype, numpy.asarray(np.einsum(subscripts, first, two)).tobytes().hex())
+"""
 PARTS = """
 import numpy, bh as np
 source = numpy.random.default_rng(3)

@@ -88,8 +88,7 @@ impl Loops {
     }
 }
 
-/// Multiplications of a product that is done as one, with all matrices of its stack, at least: of fewer, loops are as fast. It is
-/// above what engines fold at once.
+/// Multiplications of a product that is done as one, with all matrices of its stack, at least: of fewer, loops are as fast.
 const LEAST_WORK: i64 = 1 << 13;
 /// Rows, columns and inner elements of such a product, at least, except those of little matrices.
 const LEAST_SIDE: i64 = 4;
@@ -124,11 +123,20 @@ pub fn are_large(sides: &[i64; 3]) -> bool {
 /// matrices that are not narrow, or a stack of little ones. Any other one is a fold of products, which runs in the loops of a kernel,
 /// and so is one with a fixed tree.
 pub fn is_product(batch: &BatchRef<'_>, instr: &Instr) -> bool {
-    if instr.opcode != Opcode::Contract || is_fixed(instr.order) {
+    let (Opcode::Contract, Some(a), Some(b)) = (instr.opcode, instr.operands[1].as_view(), instr.operands[2].as_view())
+    else {
+        return false;
+    };
+    is_product_of(batch.shape(a), [batch.stride(a), batch.stride(b)], (instr.param, instr.order))
+}
+
+/// As [`is_product`], of a contraction over a box of this shape, in which the operands have these strides, with the summed axes and the order of
+/// the instruction.
+pub fn is_product_of(shape: &[i64], strides: [&[i64]; 2], (summed, order): (u16, u16)) -> bool {
+    if is_fixed(order) {
         return false;
     }
-    let (Some(a), Some(b)) = (instr.operands[1].as_view(), instr.operands[2].as_view()) else { return false };
-    let extents = extents(batch.shape(a), [batch.stride(a), batch.stride(b)], instr.param);
+    let extents = extents(shape, strides, summed);
     let within = |least: i64, most: i64| extents[1..].iter().all(|side| (least..=most).contains(side));
     work(&extents) >= LEAST_WORK && (within(LEAST_SIDE, i64::MAX) || within(2, LITTLE_SIDE))
 }

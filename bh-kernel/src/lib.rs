@@ -36,7 +36,7 @@ pub use kernel::{
     Temporary,
 };
 pub use lower::{copy_stage, lower, lower_product};
-pub use nest::{Axis, IN_ORDER, Runner, fold_axes, folds_in_order};
+pub use nest::{Axis, FoldAxes, IN_ORDER, Runner, folds_in_order};
 pub use stride::Stride;
 pub use survey::Survey;
 pub use text::describe;

@@ -132,16 +132,32 @@ pub(super) fn build(
     Nest { extents, dims, folded, columns, fixed: order.is_fixed() }
 }
 
-/// How a fold of a shape walks on the processor: the axes that matter, outermost first, and whether the folded elements of each result go to lanes.
-/// Else they are folded one after the other. Backward axes are the order's.
-pub fn fold_axes(shape: &[i64], reduced: u16, order: &AxisOrder) -> (Vec<Axis>, bool) {
-    let mut axes = axes(shape, reduced, order);
-    let has_columns = !order.is_fixed() && columns(&axes) > 0;
-    if !has_columns && !order.is_fixed() {
-        move_short_run(&mut axes, Runner::Vectors);
+/// How a fold of a shape walks on the processor. Backward axes are the order's.
+pub struct FoldAxes {
+    /// The axes that matter, outermost first.
+    pub axes: Vec<Axis>,
+    /// Do the folded elements of each result go to lanes? Else they are folded one after the other.
+    pub in_lanes: bool,
+    /// Kept elements of a row, if these are columns; else 0.
+    pub(crate) columns: i64,
+}
+
+impl FoldAxes {
+    /// Of a fold of the axes of a bit mask, in this order.
+    pub fn new(shape: &[i64], reduced: u16, order: &AxisOrder) -> FoldAxes {
+        let mut axes = axes(shape, reduced, order);
+        let columns = if order.is_fixed() { 0 } else { columns(&axes) };
+        if columns == 0 && !order.is_fixed() {
+            move_short_run(&mut axes, Runner::Vectors);
+        }
+        let in_lanes = columns > 0 || axes.last().is_none_or(|axis| axis.role == Dim::Reduced);
+        FoldAxes { axes, in_lanes, columns }
     }
-    let in_lanes = has_columns || axes.last().is_none_or(|axis| axis.role == Dim::Reduced);
-    (axes, in_lanes)
+
+    /// Extents of the axes of one role, outermost first.
+    pub(crate) fn extents(&self, role: Dim) -> impl Iterator<Item = i64> {
+        self.axes.iter().filter(move |axis| axis.role == role).map(|axis| axis.extent)
+    }
 }
 
 /// The longest axis along which folds have one chunk each, which no items of a device share, where there are `RESULTS`.

@@ -15,7 +15,9 @@ pub use fold::{FoldLoops, Unit};
 pub use levels::{LoopLevel, SlotPlan};
 pub use lines::{Lines, LoopShape, lengthen};
 pub use repeat::joined;
-pub use tree::{FIXED_LINES, FoldTree, Grouping, LANES, ROW_SETS, SET_PAIRS, fixed_rows, halvings, is_long_row};
+pub use tree::{
+    FIXED_LINES, FoldTree, Grouping, LANES, ROW_SETS, SET_PAIRS, fixed_rows, halvings, is_long_row, is_one_chunk,
+};
 
 /// How a kernel with given parameters is gone through. It is made once a stage.
 #[derive(Clone, Debug)]

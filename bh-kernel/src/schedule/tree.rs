@@ -9,7 +9,7 @@
 
 use super::chunks::Chunks;
 use crate::nest::kept_inside;
-use crate::{Dim, Stage};
+use crate::{Dim, FoldAxes, Stage};
 use bh_bytecode::AxisOrder;
 
 /// Lanes of a fold: element `i` goes to lane `i % LANES`.
@@ -109,6 +109,20 @@ pub fn fixed_rows(shape: &[i64], reduced: u16, order: &AxisOrder) -> Option<(usi
     let chunks = Grouping::fixed(&folded, kept_inside(shape, reduced, order).is_some()).chunks;
     let is_rows = inner > 0 && chunks.elements > 0 && chunks.elements % inner == 0 && chunks.group == rows * inner;
     is_rows.then(|| (axes[0], chunks.elements / inner))
+}
+
+/// Is all that is folded into a result one chunk, whatever else the fold's kernel does?
+pub fn is_one_chunk(fold: &FoldAxes, order: &AxisOrder) -> bool {
+    let folded: Vec<i64> = fold.extents(Dim::Reduced).collect();
+    let chunks = match (fold.columns, fold.in_lanes) {
+        (0, in_lanes) if in_lanes || order.is_fixed() => Grouping::fixed(&folded, !in_lanes).chunks,
+        (0, _) => {
+            let (kept, lines) = (fold.extents(Dim::Kept).product::<i64>(), folded.iter().product::<i64>());
+            return lines <= FEW_LINES || kept.saturating_mul(lines) <= KEPT_CHUNK;
+        }
+        (columns, _) => Chunks::new(&folded, None, columns),
+    };
+    chunks.count == 1
 }
 
 /// How the elements of a result are folded. Element `i` of a chunk goes to lane `i % 32`, and the lanes are folded by halving,

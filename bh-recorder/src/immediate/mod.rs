@@ -18,6 +18,7 @@ use crate::record::{INPUTS, Operation, Source};
 use crate::state::State;
 use crate::state::layout::Layout;
 use crate::state::settled::Own;
+use bh_bytecode::neutral::neutral_constant;
 use bh_bytecode::view::ViewRef;
 use bh_bytecode::{Constant, DType, Kind, MAX_RANK, Opcode};
 use bh_core::abi::{ImmediateOperation, MethodArray, status};
@@ -129,6 +130,14 @@ impl State {
             return Ok(self.skip_empty());
         }
         let kind = operation.opcode.kind();
+        if let (Kind::Reduction, &[Source::Handle(input), ..]) = (kind, sources)
+            && self.handles.at(input).view.len == 0
+        {
+            // Such an input has no data that could be there.
+            let neutral = neutral_constant(operation.opcode, self.dtype(out));
+            let fill = Operation { opcode: Opcode::Copy, param: 0, ..operation };
+            return self.at_once(fill, told, out, &[Source::Constant(neutral)], None);
+        }
         let (owner, own_first) = match (kind, sources, index_box) {
             (Kind::Elementwise, _, _) => (out, false),
             (Kind::Reduction | Kind::Accumulate, &[Source::Handle(input), ..], _) => (input, true),

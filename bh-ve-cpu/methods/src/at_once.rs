@@ -7,7 +7,7 @@ use bh_core::Host;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Products of a matrix product that take some microseconds.
-const PRODUCTS: i64 = 1 << 16;
+pub const PRODUCTS: i64 = 1 << 16;
 
 /// The most numbers that are known. Each component that calls a method gives it a number of its own.
 const NUMBERS: usize = 32;
@@ -86,7 +86,7 @@ fn products(outputs: &[Strided<'_>], inputs: &[Strided<'_>]) -> i64 {
 }
 
 /// No threads but the calling one.
-pub(crate) struct Alone;
+pub struct Alone;
 
 // SAFETY: it hands all numbers out once, and there is one for a call.
 unsafe impl Parallel for Alone {

@@ -20,7 +20,7 @@ mod stacks;
 mod user;
 mod view;
 
-pub use at_once::AtOnce;
+pub use at_once::{Alone, AtOnce, PRODUCTS};
 pub use parallel::{Parallel, Share, share, share_between};
 pub use view::{Layout, Strided, ViewMut, ViewRef, walk};
 

@@ -4,17 +4,11 @@
 use super::elementwise::{BLOCK, Buffers, Elements, elementwise};
 use crate::primitives::{JoinFn, LANES, LanesFn, PrimFn, Primitives};
 use bh_bytecode::neutral::neutral_constant;
-use bh_bytecode::planning::LITTLE;
 use bh_bytecode::walk::{Loop, Walk};
 use bh_bytecode::{AxisOrder, Constant, DType, MAX_RANK, Opcode};
-use bh_kernel::schedule::{FIXED_LINES, ROW_SETS, SET_PAIRS, is_long_row};
-use bh_kernel::{Axis, Dim, fold_axes};
+use bh_kernel::schedule::{ROW_SETS, SET_PAIRS, is_long_row, is_one_chunk};
+use bh_kernel::{Dim, FoldAxes};
 use std::mem::MaybeUninit;
-
-/// The most elements of a fold: with so few, no shape has a second chunk.
-const MOST: i64 = 4096;
-/// The most elements of a line.
-const LINE: i64 = LITTLE as i64;
 
 /// The most bytes of an element.
 const WIDEST: usize = 16;
@@ -50,26 +44,15 @@ struct Folding {
     join: JoinFn,
 }
 
-/// Has a fold of this shape one chunk, whatever is folded?
-fn is_one_chunk(shape: &[i64]) -> bool {
-    let is_line = shape.iter().filter(|&&extent| extent != 1).count() <= 1;
-    (1..=if is_line { LINE } else { MOST }).contains(&shape.iter().product())
-}
-
-/// Can the axes of a bit mask be folded here, of an input of this shape? With a mask, all of a result's elements have to go to
-/// lanes.
+/// Can the axes of a bit mask be folded here, of an input of this shape? All that goes to a result has to be one chunk, and with a mask
+/// go to lanes. An input without elements has no memory.
 pub(super) fn fits(shape: &[i64], (reduced, order): (u16, u16), masked: bool) -> bool {
-    is_one_chunk(shape) && {
-        let order = decoded(order, shape.len());
-        let (axes, in_lanes) = fold_axes(shape, reduced, &order);
-        in_lanes || !masked && has_few_lines(&axes, &order)
-    }
+    let order = decoded(order, shape.len());
+    fits_on(&FoldAxes::new(shape, reduced, &order), &order, shape, masked)
 }
 
-/// Are lines that are kept one chunk? They are but in fixed trees, where fewer kept elements do not make chunks longer.
-fn has_few_lines(axes: &[Axis], order: &AxisOrder) -> bool {
-    let folded = axes.iter().filter(|axis| axis.role == Dim::Reduced);
-    !order.is_fixed() || folded.map(|axis| axis.extent).product::<i64>() <= FIXED_LINES
+fn fits_on(fold: &FoldAxes, order: &AxisOrder, shape: &[i64], masked: bool) -> bool {
+    !shape.contains(&0) && (fold.in_lanes || !masked) && is_one_chunk(fold, order)
 }
 
 fn decoded(order: u16, rank: usize) -> AxisOrder {
@@ -89,17 +72,17 @@ pub(super) unsafe fn fold(
     operands: &[Elements<'_>],
 ) -> bool {
     let (&[out, from, ..], second) = (operands, operands.get(2)) else { return false };
-    if !is_one_chunk(shape) || from.dtype != out.dtype {
+    let order = decoded(order, shape.len());
+    let fold = FoldAxes::new(shape, reduced, &order);
+    if from.dtype != out.dtype
+        || !fits_on(&fold, &order, shape, second.is_some_and(|second| second.dtype == DType::Bool))
+    {
         return false;
     }
     let Some(folding) = Folding::new(primitives, opcode, out.dtype, second.map(|second| second.dtype)) else {
         return false;
     };
-    let order = decoded(order, shape.len());
-    let (axes, in_lanes) = fold_axes(shape, reduced, &order);
-    if !in_lanes && (second.is_some() || !has_few_lines(&axes, &order)) {
-        return false;
-    }
+    let FoldAxes { axes, in_lanes, .. } = fold;
     let mut at = [out.data, from.data, second.map_or(std::ptr::null_mut(), |second| second.data)];
     let (mut kept, mut folded, backward) = (Loops::default(), Loops::default(), order.backward() & reduced);
     for axis in &axes {
@@ -291,37 +274,48 @@ impl Folding {
         }
     }
 
-    /// Folds elements into the results, those of all results before the next ones.
+    /// Folds elements, or products of two, into the results, those of all results before the next ones.
     ///
     /// # Safety
-    /// As [`Folding::in_lanes`].
+    /// As [`Folding::in_lanes`]. The second input must be no mask.
     unsafe fn in_turn(&self, kept: &Loops, folded: &Loops, at: Places, dtype: DType) {
         let mut shape = [0i64; MAX_RANK];
-        let mut strides = [[0i64; MAX_RANK]; 2];
+        let mut strides = [[0i64; MAX_RANK]; 3];
         let kept = kept.loops();
         for (axis, inner) in kept.iter().enumerate() {
             shape[axis] = inner.extent;
-            strides[0][axis] = (inner.steps[0] / self.size as isize) as i64;
-            strides[1][axis] = (inner.steps[1] / self.size as isize) as i64;
+            for (strides, step) in strides.iter_mut().zip(inner.steps) {
+                strides[axis] = (step / self.size as isize) as i64;
+            }
         }
         let shape = &shape[..kept.len()];
         let operand = |place: usize, data: *mut u8| Elements { data, dtype, stride: &strides[place][..kept.len()] };
         let out = operand(0, at[0]);
         let identity = Elements { data: self.identity.bits.as_ptr().cast_mut().cast(), dtype, stride: &[] };
-        let is_line = matches!(kept, [one] if one.steps[..2] == [self.size as isize; 2]);
-        // SAFETY: the loops reach elements of the operands only; there is a primitive for the combiner.
+        let multiplies = matches!(self.second, Second::Factor(_));
+        let is_line = !multiplies && matches!(kept, [one] if one.steps[..2] == [self.size as isize; 2]);
+        let count = if multiplies { shape.iter().product::<i64>() as usize } else { 0 };
+        let mut products = vec![[0u64; 2]; (count * self.size).div_ceil(WIDEST)];
+        let mut dense = [0i64; MAX_RANK];
+        shape.iter().enumerate().rev().fold(1, |step, (axis, extent)| {
+            dense[axis] = step;
+            step * extent
+        });
+        let products = Elements { data: products.as_mut_ptr().cast(), dtype, stride: &dense[..kept.len()] };
+        // SAFETY: the loops reach elements of the operands only, and there is room for the products; there is a primitive for the
+        // combiner.
         unsafe {
             elementwise(self.primitives, (Opcode::Copy, 0), shape, &[out, identity]);
             folded.each(at, |at| {
+                let from = if multiplies { products } else { operand(1, at[1]) };
+                if multiplies {
+                    let factors = [products, operand(1, at[1]), operand(2, at[2])];
+                    elementwise(self.primitives, (Opcode::Multiply, 0), shape, &factors);
+                }
                 if is_line {
                     (self.combine)(shape[0] as usize, out.data, out.data, at[1], at[1]);
                 } else {
-                    super::elementwise::strided(
-                        self.primitives,
-                        Some(self.combine),
-                        shape,
-                        &[out, out, operand(1, at[1])],
-                    );
+                    super::elementwise::strided(self.primitives, Some(self.combine), shape, &[out, out, from]);
                 }
             });
         }

@@ -5,10 +5,11 @@ use super::elementwise::{Elements, OPERANDS, dense, elementwise, is_dense};
 use super::fold::fold;
 use super::index::{accumulate, gather, scatter};
 use crate::primitives::Primitives;
+use bh_bytecode::contraction::is_product_of;
 use bh_bytecode::{DType, Kind, Opcode};
 use bh_core::abi::{ImmediateOperation, MethodArray};
 use bh_core::{Host, Result};
-use bh_methods::{AtOnce, Layout, Strided};
+use bh_methods::{Alone, AtOnce, Layout, PRODUCTS, Strided, contract};
 
 /// Carries out an operation; false for what is left to a batch. Fails where an index is out of range.
 ///
@@ -54,7 +55,15 @@ pub(super) unsafe fn run(
                 let operation = (opcode, param);
                 Ok(dense(primitives, operation, shape, all) || elementwise(primitives, operation, shape, all))
             }
-            Kind::Reduction => Ok(fold(primitives, opcode, (param, operation.order), own(1), all)),
+            Kind::Reduction => {
+                let told = (param, operation.order);
+                match all {
+                    [_, a, b] if opcode == Opcode::Contract && is_product_of(own(1), [a.stride, b.stride], told) => {
+                        Ok(product(host, param, all, shapes))
+                    }
+                    _ => Ok(fold(primitives, opcode, told, own(1), all)),
+                }
+            }
             Kind::Accumulate => Ok(accumulate(opcode, param.trailing_zeros() as usize, shape, all)),
             Kind::Generator => Ok(generate(primitives, opcode, shape, all)),
             Kind::Index if opcode == Opcode::Gather => gather(shape, own(1), all),
@@ -74,14 +83,34 @@ unsafe fn method<'a>(
     opcode: Opcode,
     operands: impl Iterator<Item = (&'a Elements<'a>, &'a &'a [i64])>,
 ) -> bool {
-    let view = |(operand, shape): (&Elements<'_>, &&'a [i64])| {
-        let size = operand.dtype.size() as isize;
-        let stride = operand.stride.iter().map(|&stride| stride as isize * size).collect();
-        // SAFETY: the operand holds the elements of its shape during the call.
-        unsafe { Strided::at_address(operand.data, Layout { dtype: operand.dtype, shape, stride }) }
-    };
-    let views: Vec<Strided<'_>> = operands.map(view).collect();
+    // SAFETY: the operands hold the elements of their shapes during the call.
+    let views: Vec<Strided<'_>> = operands.map(|(operand, shape)| unsafe { strided(operand, shape) }).collect();
     methods.run(opcode, &views, host)
+}
+
+/// Multiplies matrices by the loops that batches use, if that takes no more than some microseconds.
+///
+/// # Safety
+/// As [`run`].
+unsafe fn product(host: Host, summed: u16, operands: &[Elements<'_>], shapes: &[&[i64]]) -> bool {
+    let (&[out, a, b], &[to, of_a, of_b]) = (operands, shapes) else { return false };
+    if of_a.iter().product::<i64>() > PRODUCTS {
+        return false;
+    }
+    // SAFETY: the operands hold the elements of their shapes during the call.
+    let [out, a, b] = unsafe { [strided(&out, to), strided(&a, of_a), strided(&b, of_b)] };
+    contract::contract([&out, &a, &b], summed, host, &mut Alone).is_ok()
+}
+
+/// An operand as methods take it.
+///
+/// # Safety
+/// The operand must hold the elements of the shape as long as the result is used.
+unsafe fn strided<'a>(operand: &Elements<'_>, shape: &'a [i64]) -> Strided<'a> {
+    let size = operand.dtype.size() as isize;
+    let stride = operand.stride.iter().map(|&stride| stride as isize * size).collect();
+    // SAFETY: as `# Safety` asks.
+    unsafe { Strided::at_address(operand.data, Layout { dtype: operand.dtype, shape, stride }) }
 }
 
 /// Makes the elements of an array without gaps from numbers one step apart.

@@ -11,6 +11,7 @@ use super::Machine;
 use super::run::chosen;
 use crate::primitives::Primitives;
 use bh_bytecode::batch::NO_BASE;
+use bh_bytecode::contraction::is_product;
 use bh_bytecode::planning::LITTLE;
 use bh_bytecode::{BatchRef, DType, Instr, Kind};
 use bh_core::abi::{access, status};
@@ -119,7 +120,9 @@ fn is_direct(batch: &BatchRef<'_>, instr: &Instr) -> bool {
             Kind::Elementwise => true,
             Kind::Reduction => {
                 let shape = instr.inputs().first().and_then(|input| input.as_view()).map(|view| batch.shape(view));
-                shape.is_some_and(|shape| fold::fits(shape, (instr.param, instr.order), instr.inputs().len() > 1))
+                let masked = instr.inputs().get(1).is_some_and(|mask| batch.dtype(*mask) == Some(DType::Bool));
+                let fits = |shape| fold::fits(shape, (instr.param, instr.order), masked);
+                shape.is_some_and(fits) && !is_product(batch, instr)
             }
             _ => false,
         }
