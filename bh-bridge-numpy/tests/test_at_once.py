@@ -185,7 +185,7 @@ assert z.tolist() == [1 + 2j, 3 + 9j] and z.real[::-1].tolist() == [3.0, 1.0]
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("text", (FOLDS, PARTS, FACTORS))
+@pytest.mark.parametrize("text", (FOLDS, SHAPES, PARTS, FACTORS))
 def test_bits_do_not_depend_on_what_is_carried_out_at_once(text):
     def printed(limit):
         environment = dict(os.environ, BH_RECORDER_IMMEDIATE_BYTES=str(limit))

@@ -40,26 +40,19 @@ unsafe impl Send for Matrix {}
 unsafe impl Sync for Matrix {}
 
 impl Matrix {
-    /// A view as a matrix; a vector is a row or a column.
+    /// A view as a matrix; a vector is a row or a column. The distance between rows, or columns, means nothing where there is one of them, and
+    /// views of the same elements may differ in it: the loops are chosen by strides, and bits follow from the elements alone.
     fn new(view: &Strided<'_>, vector_is_row: bool) -> Option<Matrix> {
         let size = view.dtype.size() as isize;
-        match (view.shape, view.stride.as_slice()) {
-            (&[rows, columns], &[row, column]) => {
-                Some(Matrix { data: view.data(), rows, columns, row_stride: row / size, column_stride: column / size })
-            }
-            (&[length], &[stride]) if vector_is_row => {
-                let column_stride = stride / size;
-                Some(Matrix { data: view.data(), rows: 1, columns: length, row_stride: length as isize, column_stride })
-            }
-            (&[length], &[stride]) => Some(Matrix {
-                data: view.data(),
-                rows: length,
-                columns: 1,
-                row_stride: stride / size,
-                column_stride: 1,
-            }),
-            _ => None,
-        }
+        let (rows, columns, row, column) = match (view.shape, view.stride.as_slice()) {
+            (&[rows, columns], &[row, column]) => (rows, columns, row, column),
+            (&[length], &[stride]) if vector_is_row => (1, length, 0, stride),
+            (&[length], &[stride]) => (length, 1, stride, 0),
+            _ => return None,
+        };
+        let row_stride = if rows == 1 { columns as isize } else { row / size };
+        let column_stride = if columns == 1 { 1 } else { column / size };
+        Some(Matrix { data: view.data(), rows, columns, row_stride, column_stride })
     }
 
     /// Some of its rows.
