@@ -15,7 +15,7 @@ import bh
 from conftest import LIMIT
 
 OTHER = "cpu-plain"
-LARGE = 20_000
+LARGE = 50_000
 
 
 def pieces(number, size=LARGE):

@@ -103,8 +103,8 @@ SETTINGS = {
     "recorded": {"BH_RECORDER_IMMEDIATE_BYTES": "0", "BH_VE_CPU_JIT": "off"},
     "compiled": {"BH_RECORDER_IMMEDIATE_BYTES": "0", "BH_VE_CPU_JIT": "on", "BH_VE_CPU_JIT_CACHE_DIR": ""},
     "opencl": {
-        "BH_STACK": "opencl", "BH_RECORDER_IMMEDIATE_BYTES": "0", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_SMALL_BYTES": "0",
-        "BH_OPENCL_SMALL_OPERATIONS": "0", "BH_OPENCL_WHILE_BUILDING": "off", "BH_OPENCL_TUNE": "off", **BUILD_QUICKLY,
+        "BH_STACK": "opencl", "BH_RECORDER_IMMEDIATE_BYTES": "0", "BH_OPENCL_DEVICE": "cpu", "BH_OPENCL_PLACEMENT": "device",
+        "BH_OPENCL_WHILE_BUILDING": "off", "BH_OPENCL_TUNE": "off", **BUILD_QUICKLY,
     },
 }  # fmt: skip
 

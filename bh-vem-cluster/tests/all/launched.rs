@@ -58,7 +58,7 @@ fn said(output: &Output) -> String {
 }
 
 /// Settings with which devices also get little work.
-const DEVICE: &str = "[components.opencl]\ndevice = 'cpu'\ngroup = 16\nsmall_bytes = 64\nsmall_operations = 8\n\
+const DEVICE: &str = "[components.opencl]\ndevice = 'cpu'\ngroup = 16\nplacement = '64 8'\n\
                       cache_dir = ''\nwhile_building = 'off'\n";
 
 /// A cluster of the launched ranks that splits arrays of more than `small` bytes. With `TEST_DEVICE`, for manual runs,

@@ -36,7 +36,7 @@ pub fn cluster_with(below: &str, ranks: usize, small: u64, more: &str) -> Stack 
 
 /// Two OpenCL devices on the same processor, if there is OpenCL, with keys of the cluster and of the second device.
 pub fn two_devices(keys: &str, second: &str) -> Option<Stack> {
-    let device = "device = 'cpu'\nsmall_bytes = '0'\nsmall_operations = 0\n";
+    let device = "device = 'cpu'\nplacement = 'device'\n";
     let text = format!(
         "[stacks]\nit = ['cluster', [['fuser', 'node', 'opencl', 've-cpu'], ['fuser', 'node', 'second', 've-cpu']]]\n\
          [components.cluster]\nsmall_bytes = 64\n{keys}\n\
